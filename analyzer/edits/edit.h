@@ -72,6 +72,20 @@ struct EditEffect {
     void assume(std::string sentence);
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(PlayedSteps& value, const Visit& visit) {
+    auto& [steps, spanNs] = value;
+    visit(steps, spanNs);
+}
+template <typename Visit>
+void forEachField(EditEffect& value, const Visit& visit) {
+    auto& [outlook, open, hostMaySlow, chanceNs, assumed, tokens, replicas, played, communicators, hosts, pipeline,
+           dataParallel, stageLayers] = value;
+    visit(outlook, open, hostMaySlow, chanceNs, assumed, tokens, replicas, played, communicators, hosts, pipeline,
+          dataParallel, stageLayers);
+}
+
 class TrialGraph;
 
 using GraphChange = std::function<void(TaskGraph&, const Analysis&, EditEffect&)>;

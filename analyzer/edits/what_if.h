@@ -100,6 +100,13 @@ struct StepSides {
     double chanceNs = 0;      // by which a run of it may miss what is expected
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(StepSides& value, const Visit& visit) {
+    auto& [expected, pessimistic, optimistic, outlooks, unplayable, chanceNs] = value;
+    visit(expected, pessimistic, optimistic, outlooks, unplayable, chanceNs);
+}
+
 /// Every side as expected.
 StepSides sidesOf(std::vector<double> stepsNs);
 

@@ -53,6 +53,13 @@ struct Pipeline {
     int stageOf(int rank) const;
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(Pipeline& value, const Visit& visit) {
+    auto& [stages, microBatches, virtualStages, schedule, confidence] = value;
+    visit(stages, microBatches, virtualStages, schedule, confidence);
+}
+
 struct Layout {
     std::optional<int> dp, tp, pp, ep;  // degrees
     std::optional<int> sp;  // sequence-parallel ranks: the tensor-parallel group when activations travel as all-gather

@@ -30,6 +30,13 @@ struct Communicator {
     std::vector<int> ranks;  // recorded members, by rank in the communicator
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(Communicator& value, const Visit& visit) {
+    auto& [id, name, identity, size, nodes, smallestNode, ranks] = value;
+    visit(id, name, identity, size, nodes, smallestNode, ranks);
+}
+
 struct StepWindow {
     int step = 0;
     int64_t startNs = 0;

@@ -19,12 +19,6 @@ void forEachField(LinkPeaks& value, const Visit& visit) {
 namespace rankscope::facts {
 
 template <typename Visit>
-void forEachField(Pipeline& value, const Visit& visit) {
-    auto& [stages, microBatches, virtualStages, schedule, confidence] = value;
-    visit(stages, microBatches, virtualStages, schedule, confidence);
-}
-
-template <typename Visit>
 void forEachField(Layout& value, const Visit& visit) {
     auto& [dp, tp, pp, ep, sp, zero, zeroOr, shard, replicate, schedule, confidence, confidences, roles, uses,
            pipelines] = value;

@@ -39,13 +39,20 @@ std::optional<Plan> tryPlan(const AdviceContext& context, Plan plan) {
     return plan;
 }
 
-std::optional<Plan> tryMicroBatches(const AdviceContext& context, int count, Batch batch) {
-    const char* kept = batch == Batch::kept ? ",batch=kept" : "";
-    return tryPlan(context, {count, 1, fmt::format("micro-batches:count={}{}", count, kept), {}});
+void playAhead(const AdviceContext& context, const std::vector<std::string>& changes) {
+    if (context.predictor.playAhead) context.predictor.playAhead(changes);
 }
 
-std::optional<Plan> tryVirtualStages(const AdviceContext& context, int microBatches, int count) {
-    return tryPlan(context, {microBatches, count, fmt::format("schedule:name=interleaved,virtual={}", count), {}});
+std::string toMicroBatches(int count, Batch batch) {
+    return fmt::format("micro-batches:count={}{}", count, batch == Batch::kept ? ",batch=kept" : "");
+}
+
+std::optional<Plan> tryMicroBatches(const AdviceContext& context, int count, Batch batch) {
+    return tryPlan(context, {count, 1, toMicroBatches(count, batch), {}});
+}
+
+std::string toVirtualStages(int count) {
+    return fmt::format("schedule:name=interleaved,virtual={}", count);
 }
 
 void take(Recommendation& r, const std::string& change, const edits::SideGain& step) {
@@ -115,6 +122,11 @@ Recommendation largerBatch(const AdviceContext& context, const facts::Pipeline& 
 /// are worth a trial.
 std::optional<Plan> ofTheSameBatch(const AdviceContext& context, const facts::Pipeline& pipeline,
                                    const std::vector<Plan>& plans) {
+    std::vector<std::string> ahead;
+    for (const Plan& plan : plans)
+        if (plan.microBatches % pipeline.microBatches == 0)
+            ahead.push_back(toMicroBatches(plan.microBatches, Batch::kept));
+    playAhead(context, ahead);
     std::optional<Plan> trial;
     for (const Plan& plan : plans) {
         if (plan.microBatches % pipeline.microBatches != 0) continue;
@@ -141,6 +153,9 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
     };
     const auto most = tryMicroBatches(context, *counts.rbegin(), Batch::grown);
     if (most && most->savingNs() <= kCloseEnough * context.analysis.stepNs) return keep(most->savingNs());
+    std::vector<std::string> ahead;
+    for (int count : counts) ahead.push_back(toMicroBatches(count, Batch::grown));
+    playAhead(context, ahead);
     std::vector<Plan> plans;
     for (int count : counts)
         if (auto plan = tryMicroBatches(context, count, Batch::grown)) plans.push_back(std::move(*plan));
@@ -180,9 +195,11 @@ void adviseMicroBatches(const AdviceContext& context, const facts::Pipeline& pip
 }
 
 void adviseVirtualStages(const AdviceContext& context, const facts::Pipeline& pipeline, Advice& advice) {
+    const int counts[] = {2 * pipeline.virtualStages, 4 * pipeline.virtualStages};
+    playAhead(context, {toVirtualStages(counts[0]), toVirtualStages(counts[1])});
     std::vector<Plan> plans;
-    for (int factor : {2, 4})
-        if (auto plan = tryVirtualStages(context, pipeline.microBatches, factor * pipeline.virtualStages))
+    for (int count : counts)
+        if (auto plan = tryPlan(context, {pipeline.microBatches, count, toVirtualStages(count), {}}))
             plans.push_back(std::move(*plan));
     const auto best = std::ranges::max_element(plans, {}, &Plan::savingNs);
     if (best == plans.end()) {

@@ -92,26 +92,47 @@ void JobPlayer::prepare(const std::vector<std::string>& base, const std::vector<
     } catch (const edits::EditError&) {
         return;  // none of them is for this job
     }
-    eachAtOnce(open.size(), held->job->graph().size(),
-               [&](size_t i) { *open[i].second = playOn(*held, *open[i].first, transfers); });
+    const auto playOne = [&](size_t i) { *open[i].second = playOn(*held, *open[i].first, transfers); };
+    const auto share = [&](const Next& next) {
+        const auto trialOf = [&](size_t i) { return Trial{base, open[i].first->edits, open[i].first->outlook}; };
+        const auto take = [&](size_t i, std::optional<Played> played) { *open[i].second = std::move(played); };
+        m_playing.helpers->share(next, trialOf, take);
+    };
+    // Scaled transfers are this process's: what they are scaled by is a function.
+    const bool isShared = isHelped() && open.size() > 1 && !transfers;
+    eachAtOnce(open.size(), held->job->graph().size(), playOne, isShared ? share : std::function<void(const Next&)>());
 }
 
-void JobPlayer::eachAtOnce(size_t count, size_t tasks, const std::function<void(size_t)>& play) const {
+void JobPlayer::eachAtOnce(size_t count, size_t tasks, const std::function<void(size_t)>& play,
+                           const std::function<void(const Next&)>& beside) const {
     const size_t fit = kAtOnce * m_recorded.job->graph().size() / std::max<size_t>(1, tasks);
     const size_t workers = std::clamp<size_t>(fit, 1, std::max<size_t>(1, std::min<size_t>(m_playing.workers, count)));
-    std::atomic<size_t> next{0};
-    std::vector<std::exception_ptr> failures(workers);
-    const auto work = [&](size_t worker) {
+    std::atomic<size_t> begun{0};
+    const Next next = [&]() -> std::optional<size_t> {
+        const size_t number = begun++;
+        return number < count ? std::optional(number) : std::nullopt;
+    };
+    std::vector<std::exception_ptr> failures(workers + 1);
+    const auto caught = [&](size_t worker, const auto& work) {
         try {
-            for (size_t i = next++; i < count; i = next++) play(i);
+            work();
         } catch (...) {
             failures[worker] = std::current_exception();
+            begun = count;  // the others need not begin another one
         }
+    };
+    const auto work = [&](size_t worker) {
+        caught(worker, [&] {
+            while (const auto number = next()) play(*number);
+        });
     };
     {
         std::vector<std::jthread> threads;
-        for (size_t worker = 1; worker < workers; ++worker) threads.emplace_back(work, worker);
-        work(0);
+        for (size_t worker = beside ? 0 : 1; worker < workers; ++worker) threads.emplace_back(work, worker);
+        if (beside)
+            caught(workers, [&] { beside(next); });
+        else
+            work(0);
     }
     for (const std::exception_ptr& failure : failures)
         if (failure) std::rethrow_exception(failure);
@@ -147,20 +168,16 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) c
     if (played == nullptr) return std::nullopt;
     next.m_steps = played->sides;
     next.m_effect = played->effect;
-    const auto mayLose = [&](const edits::StepSides& sides) { return edits::gainOf(m_steps, sides).savingNs.low < 0; };
     const bool candidate = depth == Depth::candidate;
     const replay::ReplayModel& replay = m_analysis->replay;
     const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
     if (next.m_effect.chanceNs > 0) edits::addChance(unchanged, next.m_effect, next.m_steps);
     const bool leavesOpen = next.m_effect.open || next.m_effect.hostMaySlow;
-    if (!leavesOpen ||
-        (candidate && (mayLose(next.m_steps) ||
-                       edits::typicalSaving(m_steps.expected, next.m_steps.expected).expected <= m_noiseNs)))
-        return next;
+    if (!leavesOpen || (candidate && isNoGain(next.m_steps))) return next;
     const JobChange& state = next.m_state;
     const auto stepsWith = [&](edits::Outlook outlook) {
         // What is no more than a candidate is often given up after the first outlook.
-        if (!candidate || outlook != edits::kOutlooks[0]) {
+        if (!candidate || outlook != edits::kOutlooks[0] || m_player->isHelped()) {
             std::vector<JobPlayer::Added> all;
             for (edits::Outlook each : edits::kOutlooks) all.push_back({state.edits, each});
             m_player->prepare({}, all, state.transfers);
@@ -175,8 +192,34 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) c
         return next;
     }
     edits::addOutlooks(unchanged, next.m_effect, stepsWith, next.m_steps,
-                       candidate ? mayLose : std::function<bool(const edits::StepSides&)>());
+                       candidate ? [this](const edits::StepSides& sides) { return mayLose(sides); }
+                                 : std::function<bool(const edits::StepSides&)>());
     return next;
+}
+
+bool PlayedJob::mayLose(const edits::StepSides& after) const {
+    return edits::gainOf(m_steps, after).savingNs.low < 0;
+}
+
+bool PlayedJob::isNoGain(const edits::StepSides& after) const {
+    return mayLose(after) || edits::typicalSaving(m_steps.expected, after.expected).expected <= m_noiseNs;
+}
+
+void PlayedJob::playAhead(const std::vector<std::string>& changes) const {
+    if (!m_player->isHelped()) return;
+    std::vector<JobPlayer::Added> all;
+    for (const std::string& edit : changes) all.push_back({{edit}});
+    m_player->prepare(m_state.edits, all, m_state.transfers);
+    std::vector<JobPlayer::Added> outlooks;
+    for (const JobPlayer::Added& added : all) {
+        const JobPlayer::Played* played = m_player->play(m_state.edits, added, m_state.transfers);
+        if (played == nullptr || !(played->effect.open || played->effect.hostMaySlow) || isNoGain(played->sides))
+            continue;
+        for (edits::Outlook outlook : edits::kOutlooks)
+            if (played->effect.open || outlook == edits::Outlook::dear)
+                outlooks.push_back({joined(m_state.edits, added.edits), outlook});
+    }
+    m_player->prepare({}, outlooks, m_state.transfers);
 }
 
 std::optional<edits::SideGain> PlayedJob::gainBy(const std::string& edit) const {

@@ -17,6 +17,43 @@
 
 namespace rankscope::recommend {
 
+/// What a changed job is: its steps, without outlooks, and what changed beside the graph.
+struct PlayedTrial {
+    edits::StepSides sides;
+    edits::EditEffect effect;
+};
+
+/// Changes of a job, and how what the trace leaves open is taken.
+struct Trial {
+    std::vector<std::string> base;   // as expected, one after the other
+    std::vector<std::string> edits;  // on top of these
+    edits::Outlook outlook = edits::Outlook::expected;
+};
+
+/// Processes that play trials beside this one.
+class TrialHelpers {
+  public:
+    virtual ~TrialHelpers() = default;
+    /// Gives each free process the trial `trialOf(number)` as long as `next` has a number, and each answer to `take`:
+    /// nothing where that trial cannot be made. Comes back when all that were given out have been answered. Called by
+    /// the thread that speaks with them.
+    virtual void share(const std::function<std::optional<size_t>()>& next,
+                       const std::function<Trial(size_t number)>& trialOf,
+                       const std::function<void(size_t number, std::optional<PlayedTrial>)>& take) = 0;
+};
+
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(PlayedTrial& value, const Visit& visit) {
+    auto& [sides, effect] = value;
+    visit(sides, effect);
+}
+template <typename Visit>
+void forEachField(Trial& value, const Visit& visit) {
+    auto& [base, edits, outlook] = value;
+    visit(base, edits, outlook);
+}
+
 /// Keeps the graph of one changed job beside the recorded one: a graph is most of the memory, and what is played of
 /// changes is asked for again more often than their graph. Called by one thread at a time.
 class JobPlayer {
@@ -24,10 +61,7 @@ class JobPlayer {
     /// `analysis` must outlive it.
     JobPlayer(const job::Analysis& analysis, Playing playing);
 
-    struct Played {
-        edits::StepSides sides;  // without outlooks
-        edits::EditEffect effect;
-    };
+    using Played = PlayedTrial;
     /// What is changed besides a base, and how what the trace leaves open is taken.
     struct Added {
         std::vector<std::string> edits;
@@ -38,6 +72,8 @@ class JobPlayer {
     const Played* play(const std::vector<std::string>& base, const Added& added, const TransferChange& transfers);
     /// Each of them by itself with play(), so that it then is known: several at a time.
     void prepare(const std::vector<std::string>& base, const std::vector<Added>& all, const TransferChange& transfers);
+    /// Other processes play beside this one.
+    bool isHelped() const { return m_playing.helpers != nullptr; }
 
     /// As recorded.
     const MessageList& messages() const { return m_messages; }
@@ -60,9 +96,11 @@ class JobPlayer {
     edits::ChangedJob make(const Held& base, const Added& added) const;
     /// Nothing where they cannot be made. Any thread.
     std::optional<Played> playOn(const Held& base, const Added& added, const TransferChange& transfers) const;
+    using Next = std::function<std::optional<size_t>()>;
     /// Calls `play` with each number under `count`, from as many threads as memory has room for jobs of so many
-    /// `tasks`.
-    void eachAtOnce(size_t count, size_t tasks, const std::function<void(size_t)>& play) const;
+    /// `tasks`. The calling thread is one of them, or does `beside` and takes numbers for it.
+    void eachAtOnce(size_t count, size_t tasks, const std::function<void(size_t)>& play,
+                    const std::function<void(const Next&)>& beside = {}) const;
     std::optional<Played> sidesOf(const replay::TaskGraph& graph, const edits::EditEffect& effect,
                                   std::vector<double> stepsNs, const TransferChange& transfers) const;
 
@@ -89,6 +127,8 @@ class PlayedJob {
     std::optional<edits::SideGain> gainBy(const std::string& edit) const;
     /// The same of several changes, each by itself, without the intervals, which take five times as long.
     std::vector<std::optional<double>> expectedGains(const std::vector<std::string>& changes) const;
+    /// gainBy() may be asked for these next: where other processes play beside this one, they are played now.
+    void playAhead(const std::vector<std::string>& changes) const;
     /// Saved by step, ns, with every transfer scaled.
     std::vector<double> savedBy(const TransferScale& scale) const;
 
@@ -97,6 +137,10 @@ class PlayedJob {
     std::optional<facts::Pipeline> pipeline() const { return m_effect.pipeline; }
 
   private:
+    bool mayLose(const edits::StepSides& after) const;
+    /// As a candidate it is given up, whatever its outlooks say.
+    bool isNoGain(const edits::StepSides& after) const;
+
     const job::Analysis* m_analysis;
     double m_noiseNs = 0;
     std::shared_ptr<JobPlayer> m_player;  // of all jobs that are made of one: each knows what the others have played

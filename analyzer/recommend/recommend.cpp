@@ -8,12 +8,15 @@
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/diagnose/shared_plays.h"
 #include "analyzer/facts/layout.h"
 #include "analyzer/facts/operation.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/facts/trace_facts.h"
 #include "analyzer/job/analysis.h"
+#include "analyzer/job/phase_one.h"
 #include "analyzer/recommend/advice_context.h"
+#include "analyzer/recommend/shared_trials.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::recommend {
@@ -71,7 +74,12 @@ std::string Advice::nothingJudged() const {
                                      recommendations.empty() ? "nothing" : "no setting", fmt::join(why, "; "));
 }
 
-Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor) {
+void priceAlone(const job::Analysis& analysis, std::vector<job::Finding>& findings) {
+    diagnose::priceFindings(analysis, findings);
+}
+
+Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor,
+                const PriceFindings& price) {
     Advice advice;
     advice.run = analysis.facts.text("run_name");
     advice.death = facts::jobDeath(analysis.facts.losses);
@@ -98,7 +106,7 @@ Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, 
     };
     tell("what findings cost", 1);
     std::vector<job::Finding> findings = diagnose::detect(analysis);
-    diagnose::priceFindings(analysis, findings);
+    price(analysis, findings);
     composeAdvice({analysis, findings, cost, predictor, advice.nccl, advice.noiseNs, advice.shownName}, tell, advice);
     if (!predictor.replayed)
         for (Recommendation& recommendation : advice.recommendations)
@@ -112,23 +120,47 @@ Advice recommend(const std::filesystem::path& trace, const RecommendOptions& opt
         if (options.progress) options.progress(now);
     };
     tell();
-    const job::Analysis analysis = job::readAnalysis(store::TraceReader::databasePath(trace),
-                                                     {options.workers, options.links, {}, options.tables});
-    const Playing playing{options.workers, [&] {
-                              ++now.played;
-                              tell();
-                          }};
+    job::LoadOptions load{options.workers, options.links, {}, options.tables};
+    load.team = options.team;
+    load.tell = options.tell;
+    std::vector<int> holders;
+    load.holders = &holders;
+    const job::Analysis analysis = job::readAnalysis(store::TraceReader::databasePath(trace), load);
+    Playing playing{options.workers, [&] {
+                        ++now.played;
+                        tell();
+                    }};
+    PriceFindings price = priceAlone;
+    std::optional<TeamTrials> trials;
+    if (holders.size() > 1) {
+        if (playing.workers == 0) playing.workers = options.team->threads();
+        playing.helpers = &trials.emplace(*options.team, holders);
+        price = [&](const job::Analysis& priced, std::vector<job::Finding>& findings) {
+            diagnose::Plays plays(diagnose::sharedPlayers(priced, *options.team, holders));
+            diagnose::priceFindings(priced, findings, plays);
+            plays.finish();
+            diagnose::endSharedPlays(*options.team, holders);
+        };
+    }
     const std::optional<StepPredictor> replayed = replayPredictor(analysis, noiseOf(analysis), playing);
     RecommendOptions told = options;
     told.progress = [&](const AdviceProgress& stage) {
         now = {stage.what, stage.stage, now.played};
         tell();
     };
-    Advice advice = adviseOn(analysis, told, replayed ? *replayed : busyPeriodPredictor(analysis));
+    Advice advice = adviseOn(analysis, told, replayed ? *replayed : busyPeriodPredictor(analysis), price);
     if (!replayed)
         advice.limits.push_back(fmt::format("no replay: {}{}", analysis.replay.unavailable,
                                             advice.recommendations.empty() ? "" : ": gains are first estimates"));
     return advice;
+}
+
+void helpRecommend(const std::filesystem::path& trace, team::Team& team, const RecommendOptions& options) {
+    const std::optional<job::Analysis> analysis =
+        job::helpReadAnalysis(store::TraceReader::databasePath(trace), team, {.workers = options.workers});
+    if (!analysis) return;
+    diagnose::helpPlay(*analysis, team);
+    helpWithTrials(*analysis, team);
 }
 
 }  // namespace rankscope::recommend

@@ -20,6 +20,10 @@
 #include "analyzer/recommend/step_predictor.h"
 #include "analyzer/text/terminal_text.h"
 
+namespace rankscope::team {
+class Team;
+}  // namespace rankscope::team
+
 namespace rankscope::recommend {
 
 enum class Certainty : uint8_t {
@@ -156,13 +160,23 @@ struct RecommendOptions {
     costs::LinkSources links;                   // as in AnalyzeOptions
     std::string shownName;  // of the run, in the commands that the advice names; empty: the run's own
     std::function<void(const AdviceProgress&)> progress;  // called by one thread at a time; may be empty
+    team::Team* team = nullptr;                         // as of job::LoadOptions; the others of it call helpRecommend()
+    std::function<void(const std::string&)> tell = {};  // the same
 };
 
+/// Tells what findings cost, as diagnose::priceFindings() does.
+using PriceFindings = std::function<void(const job::Analysis&, std::vector<job::Finding>&)>;
+void priceAlone(const job::Analysis& analysis, std::vector<job::Finding>& findings);
+
 /// Advice with the judge given. Without one that replays everything is only worth a trial.
-Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor);
+Advice adviseOn(const job::Analysis& analysis, const RecommendOptions& options, const StepPredictor& predictor,
+                const PriceFindings& price = priceAlone);
 
 /// trace.db to advice. `trace` is a run name, a run directory or a .db file. Throws store::Error.
 Advice recommend(const std::filesystem::path& trace, const RecommendOptions& options = {});
+
+/// What a process of the team does while its first one is in recommend(): throws team::Dismissed when that has ended.
+void helpRecommend(const std::filesystem::path& trace, team::Team& team, const RecommendOptions& options);
 
 /// Lines have at most `columns`, but for settings, which are copied as a line, and the table of measured times.
 std::string renderAdviceText(const Advice& advice, bool colour, size_t columns = text::kTextColumns);

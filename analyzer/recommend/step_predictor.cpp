@@ -34,6 +34,7 @@ StepPredictor judgeOf(const StepPredictor& like, const PlayedJob& unchanged, con
     predictor.pipeline = job.pipeline();
     predictor.scaledTransfers = [job](const TransferScale& scale) { return job.savedBy(scale); };
     predictor.edited = [job](const std::string& edit) { return job.gainBy(edit); };
+    predictor.playAhead = [job](const std::vector<std::string>& changes) { job.playAhead(changes); };
     predictor.expected = [job](const std::vector<std::string>& changes) { return job.expectedGains(changes); };
     predictor.messages = [job] { return job.messages(); };
     predictor.after = [like, unchanged, job](const JobChange& change) -> std::optional<StepPredictor> {

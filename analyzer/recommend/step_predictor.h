@@ -15,10 +15,13 @@
 
 namespace rankscope::recommend {
 
+class TrialHelpers;
+
 /// How jobs are played.
 struct Playing {
-    unsigned workers = 1;          // threads; 0: one per core
-    std::function<void()> played;  // called with each job that is, by one thread at a time; may be empty
+    unsigned workers = 1;             // threads; 0: one per core
+    std::function<void()> played;     // called with each job that is, by one thread at a time; may be empty
+    TrialHelpers* helpers = nullptr;  // processes that play beside this one; nullptr: none
 };
 
 struct StepPredictor {
@@ -32,6 +35,10 @@ struct StepPredictor {
     std::function<std::optional<edits::SideGain>(const std::string& change)> edited;
     /// The savings alone of several changes, each by itself: they are found much faster than how sure they are.
     std::function<std::vector<std::optional<double>>(const std::vector<std::string>& changes)> expected;
+
+    /// edited() may be asked for these next: processes beside this one play them together. Without such processes
+    /// nothing happens. Empty without a replay.
+    std::function<void(const std::vector<std::string>& changes)> playAhead;
 
     /// The judge of the job as it is after a change: all it says comes on top of that. Nothing where the change cannot
     /// be made. Empty without a replay.

@@ -10,11 +10,11 @@
 #include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/diagnose/shared_plays.h"
 #include "analyzer/job/phase_one.h"
 #include "analyzer/report/bound.h"
 #include "analyzer/report/memory.h"
 #include "analyzer/report/sentences.h"
-#include "analyzer/report/shared_plays.h"
 #include "analyzer/report/step_overview.h"
 #include "analyzer/report/step_rows.h"
 #include "analyzer/report/volume.h"
@@ -245,7 +245,7 @@ void helpAnalyze(const std::filesystem::path& trace, team::Team& team, const Ana
     }
     const std::optional<job::Analysis> analysis =
         job::helpReadAnalysis(store::TraceReader::databasePath(trace), team, help);
-    if (analysis) helpPlay(*analysis, team);
+    if (analysis) diagnose::helpPlay(*analysis, team);
 }
 
 Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options) {
@@ -259,8 +259,9 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     load.holders = &holders;
     const job::Analysis analysis =
         options.overview ? readWithOverview(database, load, overview.emplace()) : job::readAnalysis(database, load);
-    diagnose::Plays plays = holders.size() > 1 ? diagnose::Plays(sharedPlayers(analysis, *options.team, holders))
-                                               : diagnose::Plays(analysis);
+    diagnose::Plays plays = holders.size() > 1
+                                ? diagnose::Plays(diagnose::sharedPlayers(analysis, *options.team, holders))
+                                : diagnose::Plays(analysis);
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
     const std::optional<diagnose::Ceiling> ceiling = diagnose::priceFindings(analysis, findings, plays);

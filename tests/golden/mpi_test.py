@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`mpirun -n K rankscope collect|analyze`: the same trace.db and report as from one process, byte for byte; whatever fails in one process ends them all."""
+"""`mpirun -n K rankscope collect|analyze|recommend`: the same trace.db, report and advice as from one process, byte for byte; whatever fails in one process ends them all."""
 
 import json
 import os
@@ -131,10 +131,24 @@ class Mpi(VirtualRunTest):
         alone = self.check_run(RANKSCOPE, "-q", "analyze", "pipeline", "--format", "json").stdout
         changes = {change.split(":")[0] for finding in json.loads(alone)["findings"] for change in finding["changes"]}
         self.assertEqual(changes, {"micro-batches", "balance"})
+        advice = self.check_run(RANKSCOPE, "-q", "recommend", "pipeline", "--format", "json").stdout
+        self.assertIn(b"micro_batches", advice)
         for mpirun, _ in self.each():
             for processes in (2, 5):
                 found = self.check_run(*mpirun, "-n", processes, RANKSCOPE, "-q", "analyze", "pipeline", "--format", "json")
                 self.assertEqual(found.stdout, alone)
+                found = self.check_run(*mpirun, "-n", processes, RANKSCOPE, "-q", "recommend", "pipeline", "--format", "json")
+                self.assertEqual(found.stdout, advice)
+                self.assertEqual(found.stderr, b"")
+
+    def test_advice_is_that_of_one_process(self):
+        alone = self.check_run(RANKSCOPE, "-q", "recommend", "job").stdout
+        for mpirun, _ in self.each():
+            for processes in (1, 2, 4, 7):
+                self.db("job").unlink()
+                found = self.check_run(*mpirun, "-n", processes, RANKSCOPE, "-q", "recommend", "job")
+                self.assertEqual(found.stdout, alone)
+                self.assertEqual(found.stderr, b"")
 
     def test_analyze_collects_together_first(self):
         alone = self.check_run(RANKSCOPE, "-q", "analyze", "job").stdout
@@ -190,7 +204,7 @@ class Mpi(VirtualRunTest):
         broken.mkdir(parents=True)
         (broken / "config.toml").write_text("color = 7\n")
         for mpirun, _ in self.each():
-            for verb in ("collect", "analyze"):
+            for verb in ("collect", "analyze", "recommend"):
                 refused = self.run_any(*self.start(mpirun, (self.folder, [RANKSCOPE, verb, "job"]), (self.folder, [RANKSCOPE, verb, "job"]),
                                                    (self.folder, ["env", f"XDG_CONFIG_HOME={broken.parent}", RANKSCOPE, verb, "job"])))
                 self.assertEqual(refused.returncode, 3, refused.stderr)

@@ -55,10 +55,10 @@ ALLOWED = {
     "analyzer/replay": [STORE, *analyzer("text", "facts")],
     "analyzer/job": [STORE, TEAM, *analyzer("text", "facts", "costs", "replay")],
     "analyzer/edits": [STORE, *analyzer("text", "facts", "costs", "replay", "job")],
-    "analyzer/diagnose": BELOW_DIAGNOSE,
+    "analyzer/diagnose": [TEAM, *BELOW_DIAGNOSE],
     "analyzer/report": [TEAM, *BELOW_DIAGNOSE, *analyzer("diagnose")],
     "analyzer/report/html": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report")],
-    "analyzer/recommend": [*BELOW_DIAGNOSE, *analyzer("diagnose")],
+    "analyzer/recommend": [TEAM, *BELOW_DIAGNOSE, *analyzer("diagnose")],
     "analyzer/compare": [*BELOW_DIAGNOSE, *analyzer("diagnose", "report", "report/html")],  # its pages are made of the report's parts
     "analyzer/export": [STORE, *analyzer("text", "facts", "replay")],
     "analyzer/stats": [STORE, *analyzer("text")],

@@ -54,7 +54,7 @@ void setAction(Verb& verb, Invocation& invocation, std::function<int()> action) 
 
 // Verbs whose work several processes may share (`mpirun -n 4 rankscope VERB`).
 inline bool sharesWork(std::string_view verb) {
-    return verb == "collect" || verb == "analyze";
+    return verb == "collect" || verb == "analyze" || verb == "recommend";
 }
 
 void addRunVerb(CLI::App& app, Invocation& invocation);

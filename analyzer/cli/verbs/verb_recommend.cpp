@@ -92,7 +92,15 @@ void keepFreedMemory() {
     mallopt(M_ARENA_MAX, 1);
 }
 
-int recommend(const RecommendVerbOptions& options, const Console& console) {
+/// In a process that mpirun started beside the first one.
+int help(const RecommendVerbOptions& options, team::Team& team) {
+    helpCollect({options.run}, team);
+    keepFreedMemory();
+    recommend::helpRecommend(options.run, team, {.workers = options.workers});
+    return helpedToTheEnd(team);
+}
+
+int recommend(const RecommendVerbOptions& options, const Console& console, team::Team* team) {
     const RunInput input = findRun(options.run);
     checkOutput(options.output, {options.run});
     recommend::RecommendOptions settings;
@@ -103,7 +111,9 @@ int recommend(const RecommendVerbOptions& options, const Console& console) {
         const costs::EvidenceSource source = costs::parseEvidenceSource(text);
         std::ranges::move(costs::readNcclTestsTables(source.path, source.hints), std::back_inserter(settings.tables));
     }
-    collectOnDemand(input, console);
+    settings.team = team;
+    settings.tell = [&console](const std::string& what) { console.note(what); };
+    collectOnDemand(input, console, team);
     keepFreedMemory();
     const recommend::Advice advice = [&] {
         const ProgressLine line(console);
@@ -147,7 +157,11 @@ void addRecommendVerb(CLI::App& app, Invocation& invocation) {
     addOutputOption(*verb, options->output, "File for the result");
     addLinkOptions(*verb, options->links);
     addWorkersOption(*verb, options->workers);
-    setAction(*verb, invocation, [options, &invocation] { return recommend(*options, invocation.console); });
+    setAction(*verb, invocation, [options, &invocation] {
+        team::Team* team = invocation.team.get();
+        if (team != nullptr && !team->isFirst()) return help(*options, *team);
+        return recommend(*options, invocation.console, team);
+    });
 }
 
 }  // namespace rankscope::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/report/shared_plays.h"
+#include "analyzer/diagnose/shared_plays.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,7 @@
 #include "analyzer/edits/edit.h"
 #include "collector/team/packing.h"
 
-namespace rankscope::report {
+namespace rankscope::diagnose {
 namespace {
 
 /// Between two looks at who has ended: little of a play, which takes tens of milliseconds where it is worth sharing
@@ -36,7 +36,7 @@ double ownSeconds() {
     return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-class TeamPlayers : public diagnose::Players {
+class TeamPlayers : public Players {
   public:
     TeamPlayers(const job::Analysis& analysis, team::Team& team, const std::vector<int>& taking)
         : m_analysis(analysis),
@@ -64,7 +64,7 @@ class TeamPlayers : public diagnose::Players {
     }
 
     /// To the one that has had least to do.
-    void begin(size_t number, const diagnose::Play& what) override {
+    void begin(size_t number, const Play& what) override {
         for (Hand& hand : m_hands)
             if (hand.process == m_team.self() && isFree(hand)) hand.seconds = hand.told = ownSeconds();
         Hand& hand = *std::ranges::min_element(
@@ -73,12 +73,12 @@ class TeamPlayers : public diagnose::Players {
         hand.effort = edits::effortOf(what.changes);
         hand.seconds = hand.told + hand.effort * m_secondsOfEffort;
         if (hand.process == m_team.self())
-            m_own = std::async(std::launch::async, [this, what] { return diagnose::play(m_analysis, what); });
+            m_own = std::async(std::launch::async, [this, what] { return play(m_analysis, what); });
         else
             m_team.sendTo(hand.process, team::Packer()(what).take());
     }
 
-    std::pair<size_t, diagnose::Played> ended() override {
+    std::pair<size_t, Played> ended() override {
         for (;; std::this_thread::sleep_for(kNap))
             for (Hand& hand : m_hands)
                 if (hand.number && hasEnded(hand)) return {*std::exchange(hand.number, std::nullopt), resultOf(hand)};
@@ -92,10 +92,10 @@ class TeamPlayers : public diagnose::Players {
         return m_own.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
     }
 
-    diagnose::Played resultOf(Hand& hand) {
+    Played resultOf(Hand& hand) {
         if (hand.process == m_team.self()) return m_own.get();
         const std::string message = m_team.receiveFrom(hand.process);
-        diagnose::Played played;
+        Played played;
         team::Unpacker(message, m_team.nameOf(hand.process))(played)(hand.seconds);
         if (played.impossible.empty()) m_secondsOfEffort = (hand.seconds - hand.told) / hand.effort;
         hand.told = hand.seconds;
@@ -105,25 +105,31 @@ class TeamPlayers : public diagnose::Players {
     const job::Analysis& m_analysis;
     team::Team& m_team;
     std::vector<Hand> m_hands;
-    std::future<diagnose::Played> m_own;
+    std::future<Played> m_own;
     double m_secondsOfEffort;  // of a processor, by the last play that told
 };
 
 }  // namespace
 
-std::unique_ptr<diagnose::Players> sharedPlayers(const job::Analysis& analysis, team::Team& team,
-                                                 const std::vector<int>& taking) {
+std::unique_ptr<Players> sharedPlayers(const job::Analysis& analysis, team::Team& team,
+                                       const std::vector<int>& taking) {
     return std::make_unique<TeamPlayers>(analysis, team, taking);
+}
+
+void endSharedPlays(team::Team& team, const std::vector<int>& taking) {
+    for (const int process : taking)
+        if (process != team.self()) team.sendTo(process, {});
 }
 
 void helpPlay(const job::Analysis& analysis, team::Team& team) {
     team.send(team::Packer()(ownSeconds()).take());
     for (;;) {
         const std::string message = team.await();
-        const auto what = team::Unpacker(message, team.nameOf(0)).get<diagnose::Play>();
-        const diagnose::Played played = diagnose::play(analysis, what);
+        if (message.empty()) return;
+        const auto what = team::Unpacker(message, team.nameOf(0)).get<Play>();
+        const Played played = play(analysis, what);
         team.send(team::Packer()(played)(ownSeconds()).take());
     }
 }
 
-}  // namespace rankscope::report
+}  // namespace rankscope::diagnose
