@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 
 #include "analyzer/diagnose/critical_step.h"
 #include "analyzer/diagnose/detect.h"
@@ -103,7 +104,7 @@ Rest exposedIn(const facts::Attribution& step) {
 }
 
 /// By communicator: transfer of a rank's step that is exposed for no lateness of others.
-std::map<int64_t, double> transferByCommunicator(const std::vector<facts::CommTask>& tasks) {
+std::map<int64_t, double> transferByCommunicator(std::span<const facts::CommTask> tasks) {
     std::map<int64_t, double> sums;
     for (const facts::CommTask& task : tasks)
         if (task.splitKnown())
@@ -113,8 +114,7 @@ std::map<int64_t, double> transferByCommunicator(const std::vector<facts::CommTa
 
 /// The last message and the first one of a step stick out of any plan: nothing runs behind the one, nothing in front of
 /// the other. Of this rank's step, ns; at most what is still unexplained of their communicators, `open`.
-double endsNs(const job::Analysis& analysis, const std::vector<facts::CommTask>& tasks,
-              std::map<int64_t, double> open) {
+double endsNs(const job::Analysis& analysis, std::span<const facts::CommTask> tasks, std::map<int64_t, double> open) {
     const facts::CommTask* firstGather = nullptr;
     const facts::CommTask* lastReduction = nullptr;
     for (const facts::CommTask& task : tasks) {
@@ -207,7 +207,7 @@ class Accountant {
     }
 
     void accountForTransfer(const facts::RankSummary& rank, int step, Rest& left) {
-        const std::vector<facts::CommTask> tasks = m_analysis.tasks(rank, step);
+        const std::span<const facts::CommTask> tasks = m_analysis.tasks(rank, step);
         std::map<int64_t, double> exposed = transferByCommunicator(tasks);
         double activations = 0;
         bool healthy = true;

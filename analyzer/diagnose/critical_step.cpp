@@ -38,9 +38,9 @@ facts::CommRole roleOf(const job::Analysis& analysis, const facts::CommTask& tas
 
 std::vector<int> recordedMembers(const job::Analysis& analysis, const facts::Communicator& communicator) {
     std::vector<int> ranks;
-    for (const facts::RankSummary& rank : analysis.ranks)
-        if (std::find(communicator.ranks.begin(), communicator.ranks.end(), rank.rank) != communicator.ranks.end())
-            ranks.push_back(rank.rank);
+    for (const int rank : communicator.ranks)
+        if (analysis.findRank(rank) != nullptr) ranks.push_back(rank);
+    std::ranges::sort(ranks);
     return ranks;
 }
 
@@ -60,7 +60,7 @@ std::vector<CriticalStep> criticalSteps(const job::Analysis& analysis, const std
             critical.attribution = attribution;
         }
         if (critical.rank == nullptr) continue;
-        for (facts::CommTask& task : analysis.tasks(*critical.rank, step)) {
+        for (const facts::CommTask& task : analysis.tasks(*critical.rank, step)) {
             if (task.pointToPoint()) continue;
             if (communicators.count(task.communicatorId) != 0) critical.own.push_back(critical.tasks.size());
             critical.tasks.push_back(task);

@@ -2,6 +2,7 @@
 #include "analyzer/diagnose/link_saving.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "analyzer/diagnose/calls_together.h"
@@ -16,13 +17,16 @@ bool ofMessages(const job::Analysis& analysis, const job::LinkProbe& probe) {
     return probe.pair || analysis.layout.role(probe.communicatorId, store::Op::send) == facts::CommRole::experts;
 }
 
+using ProbesOfCommunicators = std::map<int64_t, std::vector<const job::LinkProbe*>>;
+
 /// How much slower than it should be the task's traffic is by one of the probes; 1 where none saw it.
-double slownessOf(const job::Analysis& analysis, const std::vector<const job::LinkProbe*>& probes, int rank,
+double slownessOf(const job::Analysis& analysis, const ProbesOfCommunicators& probes, int rank,
                   const facts::CommTask& task) {
     double slowness = 1;
-    for (const job::LinkProbe* probe : probes) {
-        if (probe->communicatorId != task.communicatorId || ofMessages(analysis, *probe) != task.pointToPoint())
-            continue;
+    const auto ofCommunicator = probes.find(task.communicatorId);
+    if (ofCommunicator == probes.end()) return slowness;
+    for (const job::LinkProbe* probe : ofCommunicator->second) {
+        if (ofMessages(analysis, *probe) != task.pointToPoint()) continue;
         if (task.pointToPoint() && (!probe->touches(rank) || (task.lastRank >= 0 && !probe->touches(task.lastRank))))
             continue;
         slowness = std::max(slowness, probe->excess());
@@ -53,6 +57,8 @@ std::set<int64_t> hiddenCollectives(const job::Analysis& analysis, const std::ve
 
 std::vector<double> savingAtPeak(const job::Analysis& analysis, const std::vector<const job::LinkProbe*>& probes) {
     const std::set<int64_t> hidden = isByCalls(analysis) ? hiddenCollectives(analysis, probes) : std::set<int64_t>();
+    ProbesOfCommunicators byCommunicator;
+    for (const job::LinkProbe* probe : probes) byCommunicator[probe->communicatorId].push_back(probe);
     std::vector<double> perStep;
     for (int step : analysis.steps) {
         double most = 0;
@@ -60,9 +66,9 @@ std::vector<double> savingAtPeak(const job::Analysis& analysis, const std::vecto
             double saved = 0;
             for (const facts::CommTask& task : analysis.tasks(rank, step)) {
                 if (hidden.contains(task.collectiveId)) continue;
-                saved += std::min(
-                    static_cast<double>(task.exposedTransferNs),
-                    static_cast<double>(task.transferNs()) * (1 - 1 / slownessOf(analysis, probes, rank.rank, task)));
+                saved += std::min(static_cast<double>(task.exposedTransferNs),
+                                  static_cast<double>(task.transferNs()) *
+                                      (1 - 1 / slownessOf(analysis, byCommunicator, rank.rank, task)));
             }
             most = std::max(most, saved);
         }

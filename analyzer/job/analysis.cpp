@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/collective_speed.h"
 #include "analyzer/job/packed_job.h"
 #include "analyzer/job/phase_one.h"
 #include "analyzer/text/lists.h"
@@ -35,7 +36,7 @@ const facts::Attribution* RecordedJob::attribution(const facts::RankSummary& ran
     return nullptr;
 }
 
-std::vector<facts::CommTask> RecordedJob::tasks(const facts::RankSummary& rank, int step) const {
+std::span<const facts::CommTask> RecordedJob::tasks(const facts::RankSummary& rank, int step) const {
     const facts::StepWindow* where = window(rank.rank, step);
     if (where == nullptr) return {};
     const auto from = [&](int64_t ns) {
@@ -125,6 +126,9 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
     }
     leaveOutLostSteps(analysis, lengths);
     analysis.stepNs = facts::median(lengths);
+    for (uint32_t i = 0; i < analysis.facts.collectives.size(); ++i)
+        analysis.collectivesOf[analysis.facts.collectives[i].communicatorId].push_back(i);
+    analysis.sharedCollectives = sharedCollectives(analysis.ranks);
     analysis.peaks = costs::resolveLinkPeaks(analysis.facts, links);
     assumeStartups(analysis.peaks);
     addReachedPeaks(analysis);

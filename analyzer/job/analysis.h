@@ -4,6 +4,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <set>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +38,9 @@ struct RecordedJob {
     double stepNs = 0;                      // median over these steps of the longest rank's step
     std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
     std::vector<LinkProbe> linkProbes;
+    std::map<int64_t, std::vector<uint32_t>> collectivesOf;  // by communicator: where in facts.collectives
+    std::set<int64_t>
+        sharedCollectives;  // a member was disturbed (disturbedTasks()): their time tells nothing of a link
 
     /// Summary of a recorded rank, nullptr when it left nothing.
     const facts::RankSummary* findRank(int rank) const;
@@ -43,7 +49,7 @@ struct RecordedJob {
     /// A rank's attribution of a step.
     const facts::Attribution* attribution(const facts::RankSummary& rank, int step) const;
     /// Communication kernels a rank starts in a step.
-    std::vector<facts::CommTask> tasks(const facts::RankSummary& rank, int step) const;
+    std::span<const facts::CommTask> tasks(const facts::RankSummary& rank, int step) const;
     int64_t clockBoundNs(const std::vector<int>& among) const {
         return facts.sameHost(among) ? 0 : facts.clock.boundNs;
     }

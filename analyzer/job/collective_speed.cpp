@@ -27,9 +27,9 @@ std::set<const facts::CommTask*> disturbedTasks(const facts::RankSummary& rank) 
     return disturbed;
 }
 
-std::set<int64_t> sharedCollectives(const Analysis& analysis) {
+std::set<int64_t> sharedCollectives(const std::vector<facts::RankSummary>& ranks) {
     std::set<int64_t> shared;
-    for (const facts::RankSummary& rank : analysis.ranks)
+    for (const facts::RankSummary& rank : ranks)
         for (const facts::CommTask* task : disturbedTasks(rank)) shared.insert(task->collectiveId);
     return shared;
 }
@@ -61,13 +61,16 @@ class BesideCompute {
   public:
     BesideCompute(const Analysis& analysis, const facts::Communicator& communicator) {
         if (!slowedByCompute(analysis, communicator)) return;
-        for (const facts::RankSummary& rank : analysis.ranks)
-            for (const facts::CommTask& task : rank.communication) {
+        for (const int member : communicator.ranks) {
+            const facts::RankSummary* rank = analysis.findRank(member);
+            if (rank == nullptr) continue;
+            for (const facts::CommTask& task : rank->communication) {
                 if (task.communicatorId != communicator.id || task.transferNs() <= 0) continue;
                 double& share = m_shares[task.collectiveId];  // of the member that computes most
                 share = std::max(
                     share, 1 - static_cast<double>(task.exposedTransferNs) / static_cast<double>(task.transferNs()));
             }
+        }
     }
 
     double times(int64_t collectiveId) const {
@@ -82,17 +85,16 @@ class BesideCompute {
 
 }  // namespace
 
-std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const facts::Communicator& communicator,
-                                              const std::set<int64_t>& shared) {
+std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const facts::Communicator& communicator) {
     std::vector<LargeCollective> result;
-    if (communicator.size < 2) return result;
+    const auto rows = analysis.collectivesOf.find(communicator.id);
+    if (communicator.size < 2 || rows == analysis.collectivesOf.end()) return result;
     const BesideCompute beside(analysis, communicator);
-    for (const store::Collective& collective : analysis.facts.collectives) {
-        if (collective.communicatorId != communicator.id || !collective.step || !collective.transferNs ||
-            *collective.transferNs <= 0)
-            continue;
+    for (const uint32_t row : rows->second) {
+        const store::Collective& collective = analysis.facts.collectives[row];
+        if (!collective.step || !collective.transferNs || *collective.transferNs <= 0) continue;
         if (!collective.bytes || *collective.bytes <= 0 || !store::isSynchronizing(collective.op) ||
-            shared.count(collective.id) != 0)
+            analysis.sharedCollectives.contains(collective.id))
             continue;
         if (!std::ranges::binary_search(analysis.steps, *collective.step)) continue;
         const auto transferNs = static_cast<double>(*collective.transferNs);

@@ -14,8 +14,8 @@ namespace rankscope::job {
 /// Communication of a rank beside which it carries other communication for more than a tenth of its transfer.
 std::set<const facts::CommTask*> disturbedTasks(const facts::RankSummary& rank);
 
-/// Collectives of which a member is disturbed: their time tells nothing about the link.
-std::set<int64_t> sharedCollectives(const Analysis& analysis);
+/// Collectives of which a member is disturbed: RecordedJob::sharedCollectives.
+std::set<int64_t> sharedCollectives(const std::vector<facts::RankSummary>& ranks);
 
 /// Longest time that the link's peak, algorithm and protocol explain of a collective that took `measuredNs`, ns; where
 /// that is slow by LinkProbe's measure of links without siblings, linkBoundNs(). Nothing without a peak, and where
@@ -32,8 +32,7 @@ struct LargeCollective {
 
 /// Undisturbed collectives of the communicator in which bytes, not start-up, take the time. Needs a known peak and
 /// known sizes; else empty.
-std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const facts::Communicator& communicator,
-                                              const std::set<int64_t>& shared);
+std::vector<LargeCollective> largeCollectives(const Analysis& analysis, const facts::Communicator& communicator);
 
 /// Whether compute slows the communicator's transfers: they go between PCIe cards of one node.
 bool slowedByCompute(const Analysis& analysis, const facts::Communicator& communicator);

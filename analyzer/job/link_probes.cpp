@@ -200,9 +200,8 @@ const char* peakName(bool atLeast) {
 }
 
 void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
-    const std::set<int64_t> shared = sharedCollectives(analysis);
     for (const auto& [id, communicator] : analysis.facts.communicators) {
-        const std::vector<LargeCollective> large = largeCollectives(analysis, communicator, shared);
+        const std::vector<LargeCollective> large = largeCollectives(analysis, communicator);
         const std::optional<double> slowness = slownessOf(large);
         if (!slowness) continue;
         const store::Op op = large.front().collective->op;

@@ -53,14 +53,21 @@ std::vector<LinkSuspect> allSuspects(const Analysis& analysis, const std::vector
     return suspects;
 }
 
-void weigh(const std::vector<LinkProbe>& probes, LinkSuspect& suspect) {
-    for (const LinkProbe& probe : probes)
-        (needs(suspect, probe) && probe.maybeSlow() ? suspect.explains : suspect.exonerates).push_back(&probe);
-}
+/// Probes by the ranks that they touch, each in the order of the probes.
+using ProbesOfRanks = std::map<int, std::vector<const LinkProbe*>>;
 
-bool consistent(const LinkSuspect& suspect) {
-    return !suspect.explains.empty() &&
-           std::ranges::none_of(suspect.exonerates, [&](const LinkProbe* probe) { return needs(suspect, *probe); });
+/// Gives the suspect what it explains. False where a probe that needs its link is fast, or none does.
+bool isConsistent(const ProbesOfRanks& probesOf, LinkSuspect& suspect) {
+    std::set<const LinkProbe*> needing;  // probes lie in one list: in its order
+    for (const int rank : suspect.ranks)
+        if (const auto at = probesOf.find(rank); at != probesOf.end())
+            for (const LinkProbe* probe : at->second) {
+                if (!needs(suspect, *probe)) continue;
+                if (!probe->maybeSlow()) return false;
+                needing.insert(probe);
+            }
+    suspect.explains.assign(needing.begin(), needing.end());
+    return !suspect.explains.empty();
 }
 
 /// A rank and its way to other nodes, or the only pair it is in, are one claim; the narrower one is made.
@@ -78,10 +85,17 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
     std::set<const LinkProbe*> open;
     for (const LinkProbe& probe : probes)
         if (probe.maybeSlow()) open.insert(&probe);
-    const size_t fast = probes.size() - open.size();
+    if (open.empty()) return result;
+    ProbesOfRanks probesOf;
+    for (const LinkProbe& probe : probes)
+        for (const int rank : probe.ranks) probesOf[rank].push_back(&probe);
+    const auto anyFast = [&](bool betweenNodes) {  // and so none that needs a consistent suspect's link
+        return std::ranges::any_of(
+            probes, [&](const LinkProbe& probe) { return !probe.maybeSlow() && probe.betweenNodes == betweenNodes; });
+    };
+    const bool fastOfClass[] = {anyFast(false), anyFast(true)};
     std::vector<LinkSuspect> suspects = allSuspects(analysis, probes);
-    for (LinkSuspect& suspect : suspects) weigh(probes, suspect);
-    std::erase_if(suspects, [](const LinkSuspect& s) { return !consistent(s); });
+    std::erase_if(suspects, [&](LinkSuspect& suspect) { return !isConsistent(probesOf, suspect); });
     while (!open.empty()) {
         const auto gain = [&](const LinkSuspect& s) {
             return std::ranges::count_if(s.explains, [&](const LinkProbe* p) { return open.count(p) != 0; });
@@ -100,10 +114,7 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
                 *same = &suspect;
         }
         // Fast probes of the same kind must tell the suspect from the rest: without any, all links may be slow alike.
-        const bool told =
-            fast > 0 && best.size() == 1 && std::ranges::any_of(best.front()->exonerates, [&](const LinkProbe* probe) {
-                return !probe->maybeSlow() && probe->betweenNodes == best.front()->explains.front()->betweenNodes;
-            });
+        const bool told = best.size() == 1 && fastOfClass[best.front()->explains.front()->betweenNodes];
         if (!told) {
             std::set<int> ranks;
             for (const LinkSuspect* suspect : best) ranks.insert(suspect->ranks.begin(), suspect->ranks.end());
@@ -111,7 +122,9 @@ LinkSuspects findSuspects(const Analysis& analysis, const std::vector<LinkProbe>
             break;
         }
         for (const LinkProbe* probe : best.front()->explains) open.erase(probe);
-        result.found.push_back(*best.front());
+        LinkSuspect& found = result.found.emplace_back(*best.front());
+        for (const LinkProbe& probe : probes)
+            if (!std::ranges::binary_search(found.explains, &probe)) found.exonerates.push_back(&probe);
     }
     result.unexplained.assign(open.begin(), open.end());
     std::ranges::sort(result.unexplained, {}, &LinkProbe::communicatorId);
@@ -132,9 +145,8 @@ double largestChunk(const Analysis& analysis, double partBytes, int channels) {
 /// By collective: the channels that one member's kernel took.
 std::map<int64_t, int> channelsOf(const Analysis& analysis, const LinkProbe& probe) {
     std::map<int64_t, int> channels;
-    for (const facts::RankSummary& rank : analysis.ranks)
-        if (rank.rank == probe.ranks.front())
-            for (const facts::CommTask& task : rank.communication) channels[task.collectiveId] = task.channels;
+    if (const facts::RankSummary* rank = analysis.findRank(probe.ranks.front()))
+        for (const facts::CommTask& task : rank->communication) channels[task.collectiveId] = task.channels;
     return channels;
 }
 
@@ -145,7 +157,7 @@ std::vector<std::vector<double>> leads(const Analysis& analysis, const LinkProbe
     std::map<int64_t, std::map<int, int64_t>> ends;  // collective: rank: end
     std::map<int64_t, double> unitNs;
     const std::map<int64_t, int> channels = chunks ? channelsOf(analysis, probe) : std::map<int64_t, int>{};
-    for (const LargeCollective& c : largeCollectives(analysis, communicator, sharedCollectives(analysis))) {
+    for (const LargeCollective& c : largeCollectives(analysis, communicator)) {
         ends[c.collective->id];
         double& unit = unitNs[c.collective->id] = 1;
         if (!chunks) continue;
@@ -155,10 +167,12 @@ std::vector<std::vector<double>> leads(const Analysis& analysis, const LinkProbe
         unit = c.transferNs / (facts::busFactor(c.collective->op, communicator.size) * communicator.size) *
                (partBytes > 0 ? chunk / partBytes : 1);
     }
-    for (const store::CollectiveMember& member : analysis.facts.members) {
-        const auto at = ends.find(member.collectiveId);
-        if (at != ends.end() && member.endNs) at->second[member.rank] = *member.endNs;
-    }
+    for (const int rank : communicator.ranks)
+        for (const store::CollectiveMember& member :
+             std::ranges::equal_range(analysis.facts.members, rank, {}, &store::CollectiveMember::rank)) {
+            const auto at = ends.find(member.collectiveId);
+            if (at != ends.end() && member.endNs) at->second[rank] = *member.endNs;
+        }
     std::vector<std::vector<double>> result;
     for (const auto& [id, ofRank] : ends) {
         if (ofRank.size() < probe.ranks.size()) continue;

@@ -38,10 +38,9 @@ double portBytes(store::Op op, Algorithm algorithm, int ranks, double bytes) {
 void addCollectives(const Analysis& analysis, Reached& reached) {
     using Kind = std::tuple<int64_t, store::Op, Algorithm, store::Protocol, int64_t>;
     std::map<Kind, std::vector<double>> times;
-    const std::set<int64_t> shared = sharedCollectives(analysis);
     for (const store::Collective& c : analysis.facts.collectives) {
         if (!c.step || !c.transferNs || !c.bytes || *c.bytes <= 0 || !store::isSynchronizing(c.op) ||
-            shared.count(c.id) != 0)
+            analysis.sharedCollectives.contains(c.id))
             continue;
         if (!std::ranges::binary_search(analysis.steps, *c.step)) continue;
         times[{c.communicatorId, c.op, c.algorithm, c.protocol, *c.bytes}].push_back(
@@ -171,8 +170,7 @@ void addSiblingsOfLastToLeave(const Analysis& analysis, Reached& reached) {
         if (communicator.nodes > 1) continue;
         const std::optional<double> slowness = slowestEdge(analysis, communicator, ReachedPeakThresholds::kMostLead);
         if (!slowness || *slowness < LinkProbeThresholds::kSlow) continue;
-        const double rate =
-            busBytesPerNs(largeCollectives(analysis, communicator, sharedCollectives(analysis)), communicator.size);
+        const double rate = busBytesPerNs(largeCollectives(analysis, communicator), communicator.size);
         reached.port = std::max(reached.port, rate * *slowness);
     }
 }
