@@ -64,7 +64,24 @@ std::string rangesText(const std::vector<int>& numbers) {
     return fmt::format("{}", fmt::join(rankRanges(numbers), ", "));
 }
 
+namespace {
+
+/// Many ranks, each as far from the next, but not side by side: the members of a large job's groups.
+bool isLongStride(const std::vector<int>& sorted) {
+    constexpr size_t kMostNamed = 8;  // half a line
+    if (sorted.size() <= kMostNamed) return false;
+    const int stride = sorted[1] - sorted[0];
+    const auto breaks = [stride](int rank, int next) { return next - rank != stride; };
+    return stride > 1 && std::ranges::adjacent_find(sorted, breaks) == sorted.end();
+}
+
+}  // namespace
+
 std::string ranksText(const std::vector<int>& ranks) {
+    std::vector<int> sorted = ranks;
+    std::ranges::sort(sorted);
+    if (isLongStride(sorted))
+        return fmt::format("ranks {}, {}, ..., {} ({} ranks)", sorted[0], sorted[1], sorted.back(), sorted.size());
     return (ranks.size() == 1 ? "rank " : "ranks ") + (ranks.empty() ? "none" : rangesText(ranks));
 }
 

@@ -14,7 +14,8 @@ std::string bandwidthText(double bytesPerSecond);             // 38.4 GB/s, 312 
 std::string percentText(double share);                        // 12.3 %
 std::vector<std::string> rankRanges(std::vector<int> ranks);  // "0-2", "4": ascending
 std::string rangesText(const std::vector<int>& numbers);      // "3", "0-2, 4-7"
-std::string ranksText(const std::vector<int>& ranks);         // "rank 3", "ranks 0-2, 4-7"; "ranks none"
+/// "rank 3", "ranks 0-2, 4-7"; "ranks none"; of many, each as far from the next: "ranks 0, 4, ..., 1020 (256 ranks)".
+std::string ranksText(const std::vector<int>& ranks);
 
 // Messages of like size are told together: those of class n have from 4^n to 4^(n + 1) bytes; -1 is an unknown size.
 int sizeClassOf(int64_t bytes);

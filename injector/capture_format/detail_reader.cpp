@@ -2,13 +2,21 @@
 #include "injector/capture_format/detail_reader.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "injector/capture_format/record_view.h"
 
@@ -17,20 +25,71 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Numbers of the files NAME.<k>.detail, from the oldest on.
-std::vector<uint32_t> numbersOf(const fs::path& base) {
-    std::vector<uint32_t> numbers;
-    const std::string prefix = base.filename().string() + ".";
-    constexpr std::string_view kEnding = ".detail";
+constexpr std::string_view kEnding = ".detail";
+
+using Names = std::vector<std::string>;
+
+Names detailFilesIn(const std::string& folder) {
+    Names names;
     std::error_code error;
-    const fs::path folder = base.has_parent_path() ? base.parent_path() : fs::path(".");
     for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
          entry.increment(error)) {
-        const std::string name = entry->path().filename().string();
-        if (!name.starts_with(prefix) || !name.ends_with(kEnding) || name.size() <= prefix.size() + kEnding.size())
-            continue;
-        const char* begin = name.data() + prefix.size();
-        const char* end = name.data() + name.size() - kEnding.size();
+        std::string name = entry->path().filename().string();
+        if (name.ends_with(kEnding)) names.push_back(std::move(name));
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+/// What a folder holds of .detail files. A job of many ranks has a capture of each in one folder, and to look through
+/// it for each of them takes a time that grows with their square: a folder that has not changed is not looked through
+/// again.
+class Folders {
+  public:
+    std::shared_ptr<const Names> detailFiles(const std::string& folder) {
+        struct stat now {};
+        if (::stat(folder.c_str(), &now) != 0) return std::make_shared<const Names>();
+        const std::lock_guard lock(m_mutex);
+        Listing& listing = m_listings[folder];
+        if (listing.names && isSame(listing, now)) return listing.names;
+        auto names = std::make_shared<const Names>(detailFilesIn(folder));
+        // A change within a clock tick of the last one leaves the folder's time as it is.
+        timespec clock{};
+        ::clock_gettime(CLOCK_REALTIME, &clock);
+        const bool settled = clock.tv_sec - now.st_mtim.tv_sec > kSettledSeconds;
+        listing = settled ? Listing{now.st_mtim, now.st_dev, now.st_ino, names} : Listing{};
+        return names;
+    }
+
+  private:
+    static constexpr time_t kSettledSeconds = 2;  // no file system's time is coarser (FAT)
+    struct Listing {
+        timespec changed{};
+        dev_t device = 0;
+        ino_t inode = 0;
+        std::shared_ptr<const Names> names;  // null: not to be relied on
+    };
+    static bool isSame(const Listing& listing, const struct stat& now) {
+        return listing.changed.tv_sec == now.st_mtim.tv_sec && listing.changed.tv_nsec == now.st_mtim.tv_nsec &&
+               listing.device == now.st_dev && listing.inode == now.st_ino;
+    }
+
+    std::mutex m_mutex;  // guards the listings: captures are read by several threads
+    std::map<std::string, Listing> m_listings;
+};
+
+/// Numbers of the files NAME.<k>.detail, from the oldest on.
+std::vector<uint32_t> numbersOf(const fs::path& base) {
+    static Folders folders;
+    std::vector<uint32_t> numbers;
+    const std::string prefix = base.filename().string() + ".";
+    const fs::path folder = base.has_parent_path() ? base.parent_path() : fs::path(".");
+    const std::shared_ptr<const Names> names = folders.detailFiles(folder.string());
+    for (auto name = std::lower_bound(names->begin(), names->end(), prefix);
+         name != names->end() && name->starts_with(prefix); ++name) {
+        if (name->size() <= prefix.size() + kEnding.size()) continue;
+        const char* begin = name->data() + prefix.size();
+        const char* end = name->data() + name->size() - kEnding.size();
         uint32_t number = 0;
         const auto [at, failure] = std::from_chars(begin, end, number);
         if (failure == std::errc() && at == end) numbers.push_back(number);

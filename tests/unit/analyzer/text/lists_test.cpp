@@ -29,6 +29,10 @@ TEST(Lists, WhatIsNotThereIsNothing) {
 TEST(Units, NumbersInARowAreARange) {
     EXPECT_EQ(rangesText({5, 0, 2, 1}), "0-2, 5");
     EXPECT_EQ(ranksText({}), "ranks none");
+    EXPECT_EQ(ranksText({0, 2, 4, 6, 8, 10, 12, 14}), "ranks 0, 2, 4, 6, 8, 10, 12, 14");
+    EXPECT_EQ(ranksText({16, 2, 4, 6, 8, 10, 12, 14, 0}), "ranks 0, 2, ..., 16 (9 ranks)");
+    EXPECT_EQ(ranksText({0, 2, 4, 6, 8, 10, 12, 14, 17}), "ranks 0, 2, 4, 6, 8, 10, 12, 14, 17");
+    EXPECT_EQ(ranksText({0, 1, 2, 3, 4, 5, 6, 7, 8}), "ranks 0-8");
     EXPECT_EQ(durationText(-0.0), "0 ns");
     EXPECT_EQ(sizeClassText(sizeClassOf(20 << 20)), "16 MiB to 64 MiB");
     EXPECT_EQ(sizeClassText(sizeClassOf(0)), "unknown size");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@ using namespace rankscope::injector;
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kBegin = 1000 * kMs;
@@ -319,6 +321,31 @@ TEST_F(LightRecording, WithoutTheFilesOfTheRingTheCaptureFileTellsAllCalls) {
     end();
     for (const std::string& name : detailFiles()) fs::remove(m_folder.path() + "/" + name);
     EXPECT_EQ(inUnits(read().calls), inUnits(calls));
+}
+
+/// Of a folder that does not change the names of the files are known; one that does is looked through again.
+TEST_F(LightRecording, FilesOfTheRingThatComeOrGoAfterAReadingAreSeen) {
+    for (int i = 0; i < 50; ++i) call(kBegin + i * 10 * kMs, 100, kMs);
+    end();
+    LossList losses;
+    const auto hasFiles = [&] {
+        return DetailReader(m_base, CaptureReader(m_base + ".cap").header().processStartNs, losses).sinceNs() !=
+               INT64_MAX;
+    };
+    const auto longAgo = [&] { fs::last_write_time(m_folder.path(), fs::file_time_type::clock::now() - 1h); };
+    const fs::path aside = m_folder.path() + "/aside";
+    fs::create_directory(aside);
+    const std::vector<std::string> names = detailFiles();
+    ASSERT_FALSE(names.empty());
+    longAgo();
+    EXPECT_TRUE(hasFiles());
+    EXPECT_TRUE(hasFiles());
+    for (const std::string& name : names) fs::rename(m_folder.path() + "/" + name, aside / name);
+    EXPECT_FALSE(hasFiles());
+    fs::last_write_time(m_folder.path(), fs::file_time_type::clock::now() - 2h);
+    EXPECT_FALSE(hasFiles());
+    for (const std::string& name : names) fs::rename(aside / name, m_folder.path() + "/" + name);
+    EXPECT_TRUE(hasFiles());
 }
 
 TEST_F(LightRecording, OfAKilledProcessFilesAndRingTellEachCallOnce) {
