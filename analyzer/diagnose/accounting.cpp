@@ -241,11 +241,9 @@ class Accountant {
     void addExpected(const job::Finding& finding) {
         m_savings[finding.id] += std::max(0.0, finding.worthNs());
         if (!holdsOthersUp(finding.id)) return;
-        for (const auto& [victim, ns] : m_analysis.delays.lostBy)
-            for (int root : finding.ranks)
-                if (root != victim)
-                    m_lostTo[{finding.id, victim}] +=
-                        m_analysis.delays.between(root, victim) / static_cast<double>(m_analysis.steps.size());
+        for (const int root : finding.ranks)
+            for (const auto& [key, ns] : m_analysis.delays.lostTo(root))
+                m_lostTo[{finding.id, key.second}] += ns / static_cast<double>(m_analysis.steps.size());
     }
 
     /// What detectors' claims have not told of a finding: a step that its repair shortens by so much has so much less
@@ -365,7 +363,7 @@ std::vector<WaitedFor> Accountant::waitedFor() const {
     };
     const auto lostTo = [this](int rank) {
         double sum = 0;
-        for (const auto& [victim, ns] : m_analysis.delays.lostBy) sum += m_analysis.delays.between(rank, victim);
+        for (const auto& [key, ns] : m_analysis.delays.lostTo(rank)) sum += ns;
         return sum;
     };
     double all = 0;

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "analyzer/job/analysis.h"
-#include "analyzer/text/lists.h"
 
 namespace rankscope::job {
 namespace {
@@ -144,19 +144,19 @@ class RootFinder {
 
 }  // namespace
 
-double Delays::between(int root, int victim) const {
-    const std::pair<int, int> key{root, victim};
-    const auto at = std::ranges::lower_bound(pairs, key, {}, [](const auto& entry) { return entry.first; });
-    return at != pairs.end() && at->first == key ? at->second : 0;
+std::span<const Delays::Pairs::value_type> Delays::lostTo(int root) const {
+    const auto found = std::ranges::equal_range(pairs, root, {}, [](const auto& pair) { return pair.first.first; });
+    return {found.begin(), found.end()};
 }
 
 double Delays::shareFor(const std::vector<int>& ranks) const {
+    const std::set<int> those(ranks.begin(), ranks.end());
     double all = 0, forThese = 0;
-    for (const auto& [victim, ns] : lostBy) {
-        if (text::contains(ranks, victim)) continue;
-        all += ns;
-        for (int root : ranks) forThese += between(root, victim);
-    }
+    for (const auto& [victim, ns] : lostBy)
+        if (!those.contains(victim)) all += ns;
+    for (const int root : those)
+        for (const auto& [key, ns] : lostTo(root))
+            if (!those.contains(key.second)) forThese += ns;
     return all > 0 ? forThese / all : 0;
 }
 
@@ -202,11 +202,14 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
         delay.transferNs += loss.transferNs / steps / others;
     }
     for (auto& [root, delay] : byRank) {
-        delay.share = delays.shareFor({root});
-        for (const facts::RankSummary& rank : job.ranks)
-            if (delays.between(root, rank.rank) >= kVictimShare * delay.nsPerStep() * steps &&
-                delays.between(root, rank.rank) > 0)
-                delay.victims.push_back(rank.rank);
+        double lost = 0;
+        for (const auto& [key, ns] : delays.lostTo(root)) {
+            lost += ns;
+            if (ns >= kVictimShare * delay.nsPerStep() * steps && ns > 0) delay.victims.push_back(key.second);
+        }
+        const auto own = lostBy.find(root);
+        const double byOthers = all - (own == lostBy.end() ? 0 : own->second);
+        delay.share = byOthers > 0 ? lost / byOthers : 0;
         delays.byRank.push_back(std::move(delay));
     }
     std::ranges::stable_sort(delays.byRank, std::ranges::greater(), &Delay::nsPerStep);

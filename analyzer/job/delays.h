@@ -3,6 +3,8 @@
 // nobody come late, by the rank whose work was waited for in the end.
 #pragma once
 
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "analyzer/facts/rank_summary.h"
@@ -29,9 +31,10 @@ struct Delays {
 
     /// Of what ranks other than these lose, the share that is for these; nothing where they lose nothing.
     double shareFor(const std::vector<int>& ranks) const;
-    /// Of what `victim` loses by `root`, ns over the analysed steps.
-    double between(int root, int victim) const;
-    std::vector<std::pair<std::pair<int, int>, double>> pairs;  // (root, victim): ns over the analysed steps, sorted
+    /// What others lose by one root, or by one and another: (root, victim) and ns over the analysed steps, sorted.
+    using Pairs = std::vector<std::pair<std::pair<int, int>, double>>;
+    std::span<const Pairs::value_type> lostTo(int root) const;
+    Pairs pairs;
     std::vector<std::pair<int, double>> lostBy;  // victim: all it loses, ns over the analysed steps, sorted
 };
 
