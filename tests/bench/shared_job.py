@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What sharing out `collect` and `analyze` under mpirun gains: processor time of the process that takes most, against one process, in turns.
+"""What sharing out `collect`, `analyze` and `recommend` under mpirun gains: processor time of the process that takes most, against one process, in turns.
 
-    tests/bench/shared_job.py build/bin/rankscope RUN [--processes 2 4] [--turns 5]
+    tests/bench/shared_job.py build/bin/rankscope RUN [--processes 2 4] [--turns 5] [--verbs collect analyze recommend]
 
 RUN is a run directory with its captures. Time of a processor, not of a clock: on a machine with fewer cores than processes, or that others use, the clock tells
 nothing of a machine with enough. What processes wait for each other is not in it. Prints medians, and fails where a report or trace.db is not that of one process."""
@@ -37,7 +37,7 @@ def once(program, verb, run, processes):
         lines = [line.split() for line in file.read().splitlines()]
     if len(lines) != processes:
         sys.exit(f"{len(lines)} of {processes} processes told what they took")
-    made = told if verb == "analyze" else (pathlib.Path(run) / "trace.db").read_bytes()
+    made = told if verb != "collect" else (pathlib.Path(run) / "trace.db").read_bytes()
     return [float(line[0]) for line in lines], [float(line[1]) for line in lines], made
 
 
@@ -49,10 +49,11 @@ def main():
     parser.add_argument("run")
     parser.add_argument("--processes", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--verbs", nargs="+", choices=["collect", "analyze", "recommend"], default=["collect", "analyze"])
     words = parser.parse_args()
     program = str(pathlib.Path(words.program).resolve())
     print("| what | most of one process, s | all together, s | most memory of one, MiB | against one process | goal |\n| --- | --- | --- | --- | --- | --- |")
-    for verb in ("collect", "analyze"):
+    for verb in words.verbs:
         most, together, memory = {}, {}, {}
         expected = None
         for _ in range(words.turns):
