@@ -238,6 +238,12 @@ std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<jo
     for (size_t at = 0; at < ordered.size(); ++at) {
         job::Finding* const finding = ordered[at];
         if (finding->changes.empty()) continue;
+        if (repairs.size() >= PriceThresholds::kMostPlayed) {
+            finding->whyNotPlayed =
+                fmt::format("the repairs of {} other causes were played before it: mend these first", repairs.size());
+            finding->changes.clear();
+            continue;
+        }
         Play with{changes};
         with.changes.insert(with.changes.end(), finding->changes.begin(), finding->changes.end());
         if (!plays.oneByOne()) plays.expect(playsAhead(std::span(ordered).subspan(at), repairs));

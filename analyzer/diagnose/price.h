@@ -20,7 +20,10 @@ struct PriceThresholds {
     static constexpr int kFewestSteps =
         3;  // fewer analysed steps cannot tell a persistent cause from an accident: inconclusive
     static constexpr double kLargestError =
-        0.03;                                  // of the unchanged replay: where it is further off, no repair is played
+        0.03;  // of the unchanged replay: where it is further off, no repair is played
+    /// Repairs that are played on top of each other: nobody mends more at once, and the time that it takes to play them
+    /// grows with their square. Where a fabric is slow in hundreds of places the others keep what they cost.
+    static constexpr size_t kMostPlayed = 32;
     static constexpr double kSameCost = 0.05;  // of a saving: two that differ by less are told as one
 };
 

@@ -70,6 +70,22 @@ TEST(Price, TheDeeperCauseKeepsTheTimeAndAllTogetherIsTheCeiling) {
     EXPECT_EQ(findings[1].savingNs->expected, 50);
 }
 
+TEST(Price, OfHundredsOfCausesTheFirstAreMendedAndTheOthersKeepWhatTheyCost) {
+    const job::Analysis analysis = test::SmallJob().analysis();
+    std::vector<job::Finding> findings(PriceThresholds::kMostPlayed + 3, found("RS301", {1}, 33));
+    const std::optional<Ceiling> ceiling = priceFindings(analysis, findings);
+    ASSERT_TRUE(ceiling);
+    EXPECT_EQ(ceiling->savingNs.expected, 50);
+    const auto isLeft = [](const job::Finding& finding) { return !finding.savingNs; };
+    EXPECT_EQ(std::ranges::count_if(findings, isLeft), 3);
+    for (const job::Finding& finding : findings) {
+        EXPECT_EQ(finding.costNs, 33);
+        if (!isLeft(finding)) continue;
+        EXPECT_EQ(finding.whyNotPlayed, "the repairs of 32 other causes were played before it: mend these first");
+        EXPECT_EQ(finding.verdict, job::Verdict::found);
+    }
+}
+
 TEST(Price, WhatCannotBeReplayedSavesNobodyKnowsWhat) {
     const job::Analysis analysis = test::SmallJob().analysis();
     std::vector<job::Finding> findings{found("RS203", {0, 1}, 12), found("RS402", {0}, 7), found("RS303", {1}, 5)};
