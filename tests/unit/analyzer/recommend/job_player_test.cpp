@@ -95,8 +95,9 @@ TEST(PlayedJob, WhatOtherProcessesPlayIsWhatThisOnePlays) {
     for (const std::string& change : changes) {
         const auto gain = helped.gainBy(change), expected = alone.job.gainBy(change);
         ASSERT_EQ(gain.has_value(), expected.has_value()) << change;
-        if (gain) EXPECT_EQ(gain->savingNs.expected, expected->savingNs.expected);
-        if (gain) EXPECT_EQ(gain->savingNs.low, expected->savingNs.low);
+        if (!gain) continue;
+        EXPECT_EQ(gain->savingNs.expected, expected->savingNs.expected);
+        EXPECT_EQ(gain->savingNs.low, expected->savingNs.low);
     }
     EXPECT_EQ(here + other.played, ahead) << "played ahead, and not again";
     const auto onTop = helped.with({{kOtherFaster}, {}}), onTopAlone = alone.job.with({{kOtherFaster}, {}});
