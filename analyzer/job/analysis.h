@@ -38,9 +38,6 @@ struct RecordedJob {
     double stepNs = 0;                      // median over these steps of the longest rank's step
     std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
     std::vector<LinkProbe> linkProbes;
-    std::map<int64_t, std::vector<uint32_t>> collectivesOf;  // by communicator: where in facts.collectives
-    std::set<int64_t>
-        sharedCollectives;  // a member was disturbed (disturbedTasks()): their time tells nothing of a link
 
     /// Summary of a recorded rank, nullptr when it left nothing.
     const facts::RankSummary* findRank(int rank) const;
@@ -56,8 +53,11 @@ struct RecordedJob {
 };
 
 struct Analysis : RecordedJob {
-    replay::ReplayModel replay;  // of `steps`
-    Delays delays;               // what ranks lose to each other
+    replay::ReplayModel replay;                              // of `steps`
+    Delays delays;                                           // what ranks lose to each other
+    std::map<int64_t, std::vector<uint32_t>> collectivesOf;  // by communicator: where in facts.collectives
+    std::set<int64_t>
+        sharedCollectives;  // a member was disturbed (disturbedTasks()): their time tells nothing of a link
 };
 
 Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> ranks,

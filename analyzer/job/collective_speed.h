@@ -14,7 +14,7 @@ namespace rankscope::job {
 /// Communication of a rank beside which it carries other communication for more than a tenth of its transfer.
 std::set<const facts::CommTask*> disturbedTasks(const facts::RankSummary& rank);
 
-/// Collectives of which a member is disturbed: RecordedJob::sharedCollectives.
+/// Collectives of which a member is disturbed: Analysis::sharedCollectives.
 std::set<int64_t> sharedCollectives(const std::vector<facts::RankSummary>& ranks);
 
 /// Longest time that the link's peak, algorithm and protocol explain of a collective that took `measuredNs`, ns; where

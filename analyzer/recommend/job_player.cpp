@@ -177,7 +177,7 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) c
     const JobChange& state = next.m_state;
     const auto stepsWith = [&](edits::Outlook outlook) {
         // What is no more than a candidate is often given up after the first outlook.
-        if (!candidate || outlook != edits::kOutlooks[0] || m_player->isHelped()) {
+        if (!candidate || outlook != edits::kOutlooks[0] || (m_player->isHelped() && !state.transfers)) {
             std::vector<JobPlayer::Added> all;
             for (edits::Outlook each : edits::kOutlooks) all.push_back({state.edits, each});
             m_player->prepare({}, all, state.transfers);
@@ -206,7 +206,7 @@ bool PlayedJob::isNoGain(const edits::StepSides& after) const {
 }
 
 void PlayedJob::playAhead(const std::vector<std::string>& changes) const {
-    if (!m_player->isHelped()) return;
+    if (!m_player->isHelped() || m_state.transfers) return;  // such trials are this process's
     std::vector<JobPlayer::Added> all;
     for (const std::string& edit : changes) all.push_back({{edit}});
     m_player->prepare(m_state.edits, all, m_state.transfers);

@@ -294,6 +294,8 @@ std::string Team::await() {
 }
 
 std::string_view Team::awaitPart() {
+    constexpr size_t kMostKept = 4 << 20;  // bytes: parts of lists are smaller (long_lists.h)
+    if (m_part.bytes.capacity() > kMostKept) m_part.bytes = {};
     get(0, m_part);
     refuseDismissal(m_part);
     return m_part.bytes;

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "collector/team/packing.h"
 #include "tests/unit/analyzer/small_job.h"
 
@@ -70,7 +74,7 @@ class OtherProcess : public TrialHelpers {
             take(*number, answer ? std::optional(sent(*answer)) : std::nullopt);
         }
     }
-    int played = 0;
+    std::atomic<int> played{0};
 
   private:
     template <typename Value>
@@ -85,7 +89,12 @@ TEST(PlayedJob, WhatOtherProcessesPlayIsWhatThisOnePlays) {
     Counted alone;
     OtherProcess other(alone.analysis);
     int here = 0;
-    const PlayedJob helped(alone.analysis, 0, {1, [&here] { ++here; }, &other});
+    const auto countHere = [&] {  // and leave the other one something
+        ++here;
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (other.played == 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    };
+    const PlayedJob helped(alone.analysis, 0, {1, countHere, &other});
     std::vector<std::string> changes{"buckets:mb=25"};  // cannot be made
     for (int factor = 2; factor < 40; ++factor) changes.push_back("speed:ranks=1,factor=" + std::to_string(factor));
     helped.playAhead(changes);

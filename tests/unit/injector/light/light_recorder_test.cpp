@@ -323,8 +323,8 @@ TEST_F(LightRecording, WithoutTheFilesOfTheRingTheCaptureFileTellsAllCalls) {
     EXPECT_EQ(inUnits(read().calls), inUnits(calls));
 }
 
-/// Of a folder that does not change the names of the files are known; one that does is looked through again.
-TEST_F(LightRecording, FilesOfTheRingThatComeOrGoAfterAReadingAreSeen) {
+/// A folder that has not changed is not looked through again; one that has changed is.
+TEST_F(LightRecording, FilesOfTheRingThatComeAfterAReadingAreSeen) {
     for (int i = 0; i < 50; ++i) call(kBegin + i * 10 * kMs, 100, kMs);
     end();
     LossList losses;
@@ -332,20 +332,34 @@ TEST_F(LightRecording, FilesOfTheRingThatComeOrGoAfterAReadingAreSeen) {
         return DetailReader(m_base, CaptureReader(m_base + ".cap").header().processStartNs, losses).sinceNs() !=
                INT64_MAX;
     };
-    const auto longAgo = [&] { fs::last_write_time(m_folder.path(), fs::file_time_type::clock::now() - 1h); };
     const fs::path aside = m_folder.path() + "/aside";
-    fs::create_directory(aside);
+    const auto move = [](const fs::path& from, const fs::path& to, const std::vector<std::string>& names) {
+        for (const std::string& name : names) fs::rename(from / name, to / name);
+    };
     const std::vector<std::string> names = detailFiles();
     ASSERT_FALSE(names.empty());
-    longAgo();
-    EXPECT_TRUE(hasFiles());
-    EXPECT_TRUE(hasFiles());
-    for (const std::string& name : names) fs::rename(m_folder.path() + "/" + name, aside / name);
+    fs::create_directory(aside);
+    move(m_folder.path(), aside, names);
+    const fs::file_time_type longAgo = fs::file_time_type::clock::now() - 1h;
+    fs::last_write_time(m_folder.path(), longAgo);
     EXPECT_FALSE(hasFiles());
-    fs::last_write_time(m_folder.path(), fs::file_time_type::clock::now() - 2h);
+    move(aside, m_folder.path(), names);
+    EXPECT_TRUE(hasFiles()) << "the folder has another time";
+    // That it is known by its time alone, files that come without a new one show.
+    move(m_folder.path(), aside, names);
+    fs::last_write_time(m_folder.path(), longAgo);
     EXPECT_FALSE(hasFiles());
-    for (const std::string& name : names) fs::rename(aside / name, m_folder.path() + "/" + name);
-    EXPECT_TRUE(hasFiles());
+    move(aside, m_folder.path(), names);
+    fs::last_write_time(m_folder.path(), longAgo);
+    EXPECT_FALSE(hasFiles()) << "it was looked through again";
+    // Such a time tells nothing while it is new: a change in the same tick of the clock leaves it as it is.
+    move(m_folder.path(), aside, names);
+    const fs::file_time_type now = fs::file_time_type::clock::now();
+    fs::last_write_time(m_folder.path(), now);
+    EXPECT_FALSE(hasFiles());
+    move(aside, m_folder.path(), names);
+    fs::last_write_time(m_folder.path(), now);
+    EXPECT_TRUE(hasFiles()) << "a time of just now was relied on";
 }
 
 TEST_F(LightRecording, OfAKilledProcessFilesAndRingTellEachCallOnce) {
