@@ -19,10 +19,11 @@ struct PriceThresholds {
     static constexpr double kNoteShare = 0.005;  // what costs less is not even a note: it would be on every report
     static constexpr int kFewestSteps =
         3;  // fewer analysed steps cannot tell a persistent cause from an accident: inconclusive
-    static constexpr double kLargestError =
-        0.03;  // of the unchanged replay: where it is further off, no repair is played
+    /// Of the unchanged replay: where it is further off, no repair is played.
+    static constexpr double kLargestError = 0.03;
     /// Repairs that are played on top of each other: nobody mends more at once, and the time that it takes to play them
-    /// grows with their square. Where a fabric is slow in hundreds of places the others keep what they cost.
+    /// grows with their square. Where a fabric is slow in hundreds of places the others keep what they cost. A
+    /// judgement: of copied captures of 4,096 ranks 32 took 14 s and 81 took 85 s; no recorded job has come near it.
     static constexpr size_t kMostPlayed = 32;
     static constexpr double kSameCost = 0.05;  // of a saving: two that differ by less are told as one
 };

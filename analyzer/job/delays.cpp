@@ -149,15 +149,30 @@ std::span<const Delays::Pairs::value_type> Delays::lostTo(int root) const {
     return {found.begin(), found.end()};
 }
 
+namespace {
+
+double allLostNs(const Delays& delays) {
+    double all = 0;
+    for (const auto& [victim, ns] : delays.lostBy) all += ns;
+    return all;
+}
+
+/// Delays::shareFor(), with what allLostNs() gives.
+double shareFor(const Delays& delays, const std::set<int>& ranks, double allNs) {
+    double ofOthers = allNs, forThese = 0;
+    for (const int root : ranks) {
+        const auto own = std::ranges::lower_bound(delays.lostBy, root, {}, &std::pair<int, double>::first);
+        if (own != delays.lostBy.end() && own->first == root) ofOthers -= own->second;
+        for (const auto& [key, ns] : delays.lostTo(root))
+            if (!ranks.contains(key.second)) forThese += ns;
+    }
+    return ofOthers > 0 ? forThese / ofOthers : 0;
+}
+
+}  // namespace
+
 double Delays::shareFor(const std::vector<int>& ranks) const {
-    const std::set<int> those(ranks.begin(), ranks.end());
-    double all = 0, forThese = 0;
-    for (const auto& [victim, ns] : lostBy)
-        if (!those.contains(victim)) all += ns;
-    for (const int root : those)
-        for (const auto& [key, ns] : lostTo(root))
-            if (!those.contains(key.second)) forThese += ns;
-    return all > 0 ? forThese / all : 0;
+    return job::shareFor(*this, {ranks.begin(), ranks.end()}, allLostNs(*this));
 }
 
 Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
@@ -188,8 +203,7 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
         }
     }
     delays.lostBy.assign(lostBy.begin(), lostBy.end());
-    double all = 0;
-    for (const auto& [victim, ns] : lostBy) all += ns;
+    const double all = allLostNs(delays);
     const auto steps = static_cast<double>(job.steps.size());
     const auto others = static_cast<double>(job.ranks.size() - 1);
     delays.lostNs = all / steps / static_cast<double>(job.ranks.size());
@@ -202,14 +216,9 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
         delay.transferNs += loss.transferNs / steps / others;
     }
     for (auto& [root, delay] : byRank) {
-        double lost = 0;
-        for (const auto& [key, ns] : delays.lostTo(root)) {
-            lost += ns;
+        delay.share = shareFor(delays, {root}, all);
+        for (const auto& [key, ns] : delays.lostTo(root))
             if (ns >= kVictimShare * delay.nsPerStep() * steps && ns > 0) delay.victims.push_back(key.second);
-        }
-        const auto own = lostBy.find(root);
-        const double byOthers = all - (own == lostBy.end() ? 0 : own->second);
-        delay.share = byOthers > 0 ? lost / byOthers : 0;
         delays.byRank.push_back(std::move(delay));
     }
     std::ranges::stable_sort(delays.byRank, std::ranges::greater(), &Delay::nsPerStep);

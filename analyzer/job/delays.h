@@ -31,10 +31,11 @@ struct Delays {
 
     /// Of what ranks other than these lose, the share that is for these; nothing where they lose nothing.
     double shareFor(const std::vector<int>& ranks) const;
-    /// What others lose by one root, or by one and another: (root, victim) and ns over the analysed steps, sorted.
+    /// (root, victim), sorted, and what the victim loses by the root, ns over the analysed steps.
     using Pairs = std::vector<std::pair<std::pair<int, int>, double>>;
-    std::span<const Pairs::value_type> lostTo(int root) const;
     Pairs pairs;
+    /// Those of one root.
+    std::span<const Pairs::value_type> lostTo(int root) const;
     std::vector<std::pair<int, double>> lostBy;  // victim: all it loses, ns over the analysed steps, sorted
 };
 
