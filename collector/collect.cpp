@@ -10,6 +10,7 @@
 #include "collector/ingest/shared_ranks.h"
 #include "collector/ingest/stack_files.h"
 #include "collector/ingest/trace_builder.h"
+#include "collector/ingest/written_shard.h"
 #include "collector/store/error.h"
 #include "collector/team/team.h"
 
@@ -81,10 +82,14 @@ CollectResult collect(const fs::path& runDirectory, const CollectOptions& option
         choice.wentOn = isDump;
         result.ranks.push_back(choice.rank);
     }
+    const std::vector<std::string> shards =
+        !options.shards ? std::vector<std::string>()
+                        : shardNames(options.team ? options.team->hosts() : std::vector{team::hostName()});
     if (options.team) {
         builder.shareWith(*options.team);
-        dealOut(captures.ranks, options.keepBytes, *options.team);
+        dealOut(captures.ranks, options.keepBytes, shards, *options.team);
     }
+    if (options.shards) builder.useShards(shards);
     for (const CaptureChoice& choice : captures.ranks) {
         if (choice.process == 0)
             builder.add(choice.rank, [choice] { return decodeCapture(choice); });
@@ -119,7 +124,8 @@ void helpCollect(const std::vector<fs::path>& directories, team::Team& team) {
     RankSources sources;
     for (const CaptureChoice& choice : dealt.ranks)
         sources.add(choice.rank, [choice] { return decodeCapture(choice); });
-    helpBuildTrace(sources, team, dealt.keepBytes);
+    const fs::path database = (directories.empty() ? fs::path(".") : directories.front()) / "trace.db";
+    helpBuildTrace(sources, team, dealt.keepBytes, database, dealt.shard);
 }
 
 }  // namespace rankscope::collector

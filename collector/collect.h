@@ -31,6 +31,8 @@ struct CollectOptions {
     team::Team* team = nullptr;
     /// With a part: reads on from where the look before stood, instead of from the beginning.
     FollowedCaptures* followed = nullptr;
+    /// Events stay where they are read: in a shard of each process beside its trace.db (store/shards.h).
+    bool shards = false;
     unsigned threads = 0;             ///< 0: one per core
     uint64_t keepBytes = 1ull << 30;  ///< packed events kept in memory; ranks beyond it are read twice
 };

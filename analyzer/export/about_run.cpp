@@ -48,7 +48,8 @@ class AboutRun {
         append(",\n\"meta\":{");
         bool isFirst = true;
         for (const auto& [key, value] : m_trace.meta()) {
-            if (key == "command") continue;  // may hold what is nobody else's business
+            if (key == "command") continue;          // may hold what is nobody else's business
+            if (key == store::kShardsKey) continue;  // an export is one file
             if (!isFirst) append(",");
             isFirst = false;
             appendJsonString(m_out, key);

@@ -6,6 +6,10 @@
 #include <optional>
 #include <string_view>
 
+namespace rankscope::store {
+class TraceReader;
+}
+
 namespace rankscope::facts {
 
 /// Adds up allocations of a rank in the order of time. Frameworks keep what they have freed: with a caching allocator
@@ -20,5 +24,14 @@ class HeldMemory {
   private:
     int64_t m_bytes = 0, m_peak = 0;
 };
+
+/// The most that a rank is known to have held, bytes; 0: not known.
+struct MemoryPeaks {
+    int64_t held = 0;  // by its calls (HeldMemory)
+    int64_t sampled =
+        0;  // by samples of an allocator that an imported trace holds: "memory reserved on device 0 [bytes]"
+};
+
+MemoryPeaks readMemoryPeaks(store::TraceReader& trace, int rank);
 
 }  // namespace rankscope::facts

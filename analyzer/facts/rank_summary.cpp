@@ -256,11 +256,13 @@ std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, cons
     std::vector<std::exception_ptr> failures(workers);
     const auto work = [&](unsigned worker) {
         try {
-            store::TraceReader reader(trace, {}, store::MisplacedRows::lookedFor);  // by whoever read `facts`
+            // By whoever read `facts`; whose ranks these are has their shards.
+            store::TraceReader reader(trace, {}, store::MisplacedRows::lookedFor, store::MissingShards::elsewhere);
             for (size_t i = next++; i < recorded.size(); i = next++) {
                 RankEvents events = readRankEvents(reader, facts, recorded[i]->rank);
                 if (visit) visit(events);
                 summaries[i] = summarize(std::move(events), *recorded[i]);
+                summaries[i].memory = readMemoryPeaks(reader, recorded[i]->rank);
             }
         } catch (...) {
             failures[worker] = std::current_exception();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/facts/contention.h"
+#include "analyzer/facts/held_memory.h"
 #include "analyzer/facts/intervals.h"
 #include "analyzer/facts/rank_events.h"
 
@@ -148,6 +149,7 @@ struct RankSummary {
     bool hostIsKnown = false;               // calls of the host are recorded: without them its causes are 'other'
     Contention contention;                  // of compute with communication
     int32_t computeStreamId = 0;            // the stream with most compute time
+    MemoryPeaks memory;                     // of the whole recording
 
     // Shorter gaps are launch gaps between dependent kernels; summed up, not stored.
     static constexpr int64_t kShortestGapNs = 10'000;
@@ -179,9 +181,9 @@ void forEachField(HostUse& value, const Visit& visit) {
 template <typename Visit>
 void forEachField(RankSummary& value, const Visit& visit) {
     auto& [rank, steps, kernels, communication, networkSends, idleGaps, idleByCauseNs, hostStalls, hostPauses, hostUse,
-           lostSteps, hostIsKnown, contention, computeStreamId] = value;
+           lostSteps, hostIsKnown, contention, computeStreamId, memory] = value;
     visit(rank, steps, kernels, communication, networkSends, idleGaps, idleByCauseNs, hostStalls, hostPauses, hostUse,
-          lostSteps, hostIsKnown, contention, computeStreamId);
+          lostSteps, hostIsKnown, contention, computeStreamId, memory);
 }
 
 }  // namespace rankscope::facts

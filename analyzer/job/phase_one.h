@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,16 +22,19 @@ struct PhaseOne {
     std::vector<facts::RankSummary> ranks;  // recorded ranks, by rank
     std::vector<replay::RankTasks> tasks;   // of the same
     std::vector<int> taking{0};             // processes of the team that take part
+    std::map<int32_t, std::string> shardOfRank;
 };
 
 /// One rank's events are in memory per worker. With a team its processes take turns at the recorded ranks, those of
 /// them that see the same trace.db.
 ///
-/// What goes between them: the first process tells all the size and a checksum of its trace.db, each says whether it
-/// has the same, and is told who has. Where there are any, the first sends them the instances of collectives and
-/// messages (facts::Instances). Then each reads the other small tables and its ranks for itself, and sends the first of
-/// each rank a facts::RankSummary and a replay::RankTasks in one message, by rank. Behind them comes what its observer
-/// has seen.
+/// What goes between them: the first process tells all the size and a checksum of its trace.db, or the mark of its
+/// shards; each says whether it has the same, and which of the shards it sees, and is told who has. Where there are
+/// any, the first asks for those shards that it must have itself, to tell how a job failed or where there are no steps
+/// (team/file_copies.h), of most jobs for none, says whether it goes on alone, as it does then, and else sends them the
+/// instances of collectives and messages (facts::Instances). Then each reads the other small tables and its ranks for
+/// itself, and sends the first of each rank a facts::RankSummary and a replay::RankTasks in one message, by rank.
+/// Behind them comes what its observer has seen. A rank is read by a process that sees its shard.
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options);
 
 /// What a process of the team does meanwhile.

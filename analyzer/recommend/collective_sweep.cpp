@@ -58,7 +58,7 @@ std::string usedText(const costs::AlgorithmChoice& used) {
 }  // namespace
 
 SweepPlan planSweep(const std::filesystem::path& trace, int times, size_t maxSizes) {
-    store::TraceReader reader(trace);
+    store::TraceReader reader(trace, {}, store::MisplacedRows::refused, store::MissingShards::elsewhere);
     SweepPlan plan;
     const auto members = membersOf(reader, plan.worldSize);
     const auto shapes = shapesOf(reader);
@@ -101,7 +101,7 @@ SweepPlan planSweep(const std::filesystem::path& trace, int times, size_t maxSiz
 }
 
 void addSweptTimes(const std::filesystem::path& trace, SweptTimes& times) {
-    store::TraceReader reader(trace);
+    store::TraceReader reader(trace, {}, store::MisplacedRows::refused, store::MissingShards::elsewhere);
     const auto shapes = shapesOf(reader);
     std::map<std::pair<int64_t, std::pair<store::Op, int64_t>>, int> seen;
     for (const auto& collective : reader.all<store::Collective>()) {

@@ -269,8 +269,8 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     plays.finish();
     report.replay.ceiling = ceiling;
     report.overview = std::move(overview);
-    store::TraceReader reader(database);
-    report.memory = readMemory(reader);
+    store::TraceReader reader(database, {}, store::MisplacedRows::lookedFor, store::MissingShards::elsewhere);
+    report.memory = readMemory(reader, analysis.ranks);
     if (options.storeResults) {
         try {
             storeResults(database, analysis, report);

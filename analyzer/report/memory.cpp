@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analyzer/facts/held_memory.h"
 #include "analyzer/text/lists.h"
@@ -20,11 +21,9 @@ void keepMost(std::optional<int64_t>& most, const Statement& row, int column) {
     most = std::max(most.value_or(0), row.integer(column));
 }
 
-void readHeld(store::TraceReader& reader, int32_t rank, MemoryRow& row) {
-    facts::HeldMemory held;
-    reader.forEach<store::Allocation>(
-        rank, [&](const store::Allocation& call) { held.take(reader.string(call.nameId), call.free, call.bytes); });
-    if (held.peak() > 0) row.heldBytes = held.peak();
+void takePeaks(const facts::MemoryPeaks& peaks, MemoryRow& row) {
+    if (peaks.held > 0) row.heldBytes = peaks.held;
+    if (peaks.sampled > 0) row.sampledBytes = peaks.sampled;
 }
 
 void readDevices(store::TraceReader& reader, std::map<int32_t, MemoryRow>& rows) {
@@ -41,22 +40,23 @@ void readDevices(store::TraceReader& reader, std::map<int32_t, MemoryRow>& rows)
     }
 }
 
-// Imported traces sample what PyTorch's allocator holds: "memory reserved on device 0 [bytes]".
-void readSampled(store::TraceReader& reader, std::map<int32_t, MemoryRow>& rows) {
-    if (!reader.hasTable("counter")) return;
-    Statement sampled(reader.database(),
-                      "SELECT c.rank, max(c.value) FROM counter c JOIN string s ON s.id = c.name_id WHERE s.text LIKE "
-                      "'memory % on device %[bytes]' GROUP BY c.rank");
-    while (sampled.step()) keepMost(rows[static_cast<int32_t>(sampled.integer(0))].sampledBytes, sampled, 1);
-}
-
 }  // namespace
 
-std::vector<MemoryRow> readMemory(store::TraceReader& reader) {
+std::vector<MemoryRow> readMemory(store::TraceReader& reader, const std::vector<facts::RankSummary>& ranks) {
     std::map<int32_t, MemoryRow> rows;
     readDevices(reader, rows);
-    readSampled(reader, rows);
-    for (const store::Rank& rank : reader.all<store::Rank>()) readHeld(reader, rank.rank, rows[rank.rank]);
+    std::set<int32_t> told;
+    for (const facts::RankSummary& rank : ranks) {
+        takePeaks(rank.memory, rows[rank.rank]);
+        told.insert(rank.rank);
+    }
+    // Ranks without device activity are not summarised. Of those whose shard is elsewhere nothing is known.
+    const std::vector<std::string> missing = reader.missingShards();
+    for (const store::Rank& rank : reader.all<store::Rank>()) {
+        const auto shard = reader.shardOfRank().find(rank.rank);
+        const bool here = shard == reader.shardOfRank().end() || !text::contains(missing, shard->second);
+        if (here && !told.contains(rank.rank)) takePeaks(facts::readMemoryPeaks(reader, rank.rank), rows[rank.rank]);
+    }
     std::vector<MemoryRow> known;
     for (auto& [rank, row] : rows) {
         row.rank = rank;

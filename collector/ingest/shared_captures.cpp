@@ -97,12 +97,14 @@ CaptureSet findCaptures(const std::vector<fs::path>& directories, team::Team& te
     return set;
 }
 
-void dealOut(const std::vector<CaptureChoice>& ranks, uint64_t keepBytes, team::Team& team) {
+void dealOut(const std::vector<CaptureChoice>& ranks, uint64_t keepBytes, const std::vector<std::string>& shards,
+             team::Team& team) {
     for (int process = 1; process < team.size(); ++process) {
         std::vector<CaptureChoice> own;
         std::ranges::copy_if(ranks, std::back_inserter(own),
                              [process](const CaptureChoice& choice) { return choice.process == process; });
-        team.sendTo(process, team::Packer()(own)(keepBytes).take());
+        const std::string shard = shards.empty() || own.empty() ? std::string() : shards[static_cast<size_t>(process)];
+        team.sendTo(process, team::Packer()(own)(keepBytes)(shard).take());
     }
 }
 
@@ -114,7 +116,7 @@ DealtRanks helpFindCaptures(const std::vector<fs::path>& directories, team::Team
             .take());
     const std::string message = team.await();
     DealtRanks dealt;
-    team::Unpacker(message, team.nameOf(0))(dealt.ranks)(dealt.keepBytes);
+    team::Unpacker(message, team.nameOf(0))(dealt.ranks)(dealt.keepBytes)(dealt.shard);
     return dealt;
 }
 

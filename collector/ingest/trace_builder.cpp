@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <future>
 #include <set>
+#include <tuple>
 
 #include "collector/ingest/collective_matching.h"
 #include "collector/ingest/first_death.h"
@@ -14,7 +15,9 @@
 #include "collector/ingest/shared_ranks.h"
 #include "collector/ingest/step_segmentation.h"
 #include "collector/ingest/trace_tables.h"
+#include "collector/ingest/written_shard.h"
 #include "collector/store/error.h"
+#include "collector/store/shards.h"
 #include "collector/store/writer.h"
 #include "collector/team/packing.h"
 
@@ -31,6 +34,8 @@ struct TraceBuilder::State {
     void shareNames(store::TraceWriter& writer, const TraceTables& tables);
     std::unique_ptr<RankRecording> translated(size_t place, const TraceTables& tables);
     void writeEvents(store::TraceWriter& writer, const TraceTables& tables);
+    void writeShards(store::TraceWriter& writer, const TraceTables& tables);
+    void finishShards(store::TraceWriter& writer);
     void addMissingRanks();
     void tellUnsummarised();
     void tellApart(const HostClocks& clocks);
@@ -46,6 +51,9 @@ struct TraceBuilder::State {
     std::vector<ToldStack> stacks;
     std::vector<capture::HealthFile> health;
     std::vector<int32_t> missingRanks;
+    std::vector<std::string> shardNames;  ///< by process; empty: no shards
+    std::optional<WrittenShard> shard;    ///< of the ranks that are here
+    std::map<int, std::string> otherShards;
 };
 
 void TraceBuilder::State::summarizeAll() {
@@ -109,8 +117,47 @@ void TraceBuilder::State::writeEvents(store::TraceWriter& writer, const TraceTab
         if (++at < here.size())
             next =
                 std::async(std::launch::async, [this, &tables, place = here[at]] { return translated(place, tables); });
-        writeRecording(writer, *recording);
+        nameTexts(writer, *recording);
+        writeEventTables(writer, *recording);
     }
+}
+
+void TraceBuilder::State::writeShards(store::TraceWriter& writer, const TraceTables& tables) {
+    std::vector<store::Shard> rows;
+    for (size_t i = 0; i < places.size(); ++i) {
+        const auto process = static_cast<size_t>(places[i].process);
+        rows.push_back({places[i].rank, shardNames[process]});
+        if (process != 0) {
+            otherShards[places[i].process] = shardNames[process];
+            continue;
+        }
+        const std::unique_ptr<RankRecording> recording = translated(i, tables);
+        nameTexts(writer, *recording);
+        if (!shard) shard.emplace(target, shardNames[0]);
+        writeEventTables(shard->events(), *recording);
+    }
+    writer.write(std::span<const store::Shard>(rows));
+    if (shard) writer.write(std::span<const store::Extent>(shard->events().extents()));
+    if (team) writer.write(std::span<const store::Extent>(receiveExtents(*team, otherShards)));
+}
+
+/// Nothing is in its place until all is whole. Who looks between one rename and the next sees that the files do not
+/// belong together.
+void TraceBuilder::State::finishShards(store::TraceWriter& writer) {
+    std::vector<store::Extent> extents = writer.extents();
+    std::ranges::sort(extents, {}, [](const store::Extent& extent) { return std::tie(extent.tableName, extent.rank); });
+    const std::vector<std::string> texts = writer.texts();
+    const std::string mark = store::shardMark(extents, texts);
+    std::set<std::string> files;
+    if (shard) files.insert(shard->name());
+    for (const auto& [process, file] : otherShards) files.insert(file);
+    writer.setMeta(store::kShardsKey, mark);
+    if (shard) shard->seal(mark, texts);
+    writer.prepare();
+    if (team) sealShards(*team, otherShards, mark, texts, files);
+    if (shard) shard->putInPlace(files);
+    writer.putInPlace();
+    if (team) placeShards(*team, otherShards, target);
 }
 
 /// Files of a user's choice may be of several runs. Two ranks that are never there at the same time tell it.
@@ -221,6 +268,10 @@ void TraceBuilder::addElsewhere(int32_t rank, int process) {
     m_state->places.push_back({rank, process, 0});
 }
 
+void TraceBuilder::useShards(std::vector<std::string> names) {
+    m_state->shardNames = std::move(names);
+}
+
 void TraceBuilder::addLoss(store::Loss loss) {
     m_state->losses.push_back(std::move(loss));
 }
@@ -254,7 +305,10 @@ void TraceBuilder::finish() {
     tables.writeStacks(writer, state.stacks, state.facts.virtualGpu);
     tables.writeHealth(writer, state.health, state.facts.virtualGpu);
     state.shareNames(writer, tables);
-    state.writeEvents(writer, tables);
+    if (state.shardNames.empty())
+        state.writeEvents(writer, tables);
+    else
+        state.writeShards(writer, tables);
 
     MatchedCollectives matchedCollectives = matchCollectives(ranks, collectives);
     for (store::Loss& loss : tellFailures(ranks, matchedCollectives.disagreeing, state.facts.exitStatus.value_or(0),
@@ -276,7 +330,9 @@ void TraceBuilder::finish() {
     writeMatches(writer, matchedCollectives, matchedMessages, segmentation);
     tables.writeLosses(writer, state.losses, matchedCollectives.losses, matchedMessages.losses);
     tables.writeMeta(writer, state.facts, segmentation.source);
+    if (!state.shardNames.empty()) return state.finishShards(writer);
     writer.finish();
+    removeShards(state.target);
 }
 
 }  // namespace rankscope::collector

@@ -52,6 +52,9 @@ class TraceBuilder {
     /// team::MemberFailed where one of them fails.
     void shareWith(team::Team& team);
     void addElsewhere(int32_t rank, int process);
+    /// The events go into shards (store/shards.h) beside the file, of these names, by process of the team; those of
+    /// ranks that are here into the first. Without a team there is one.
+    void useShards(std::vector<std::string> names);
     /// A loss that belongs to no recording.
     void addLoss(store::Loss loss);
 

@@ -442,13 +442,16 @@ void TraceTables::writeMeta(store::TraceWriter& writer, const RunFacts& facts, c
     if (const int64_t unixNs = startUnixNs(); unixNs != 0) writer.setMeta("start_unix_ns", std::to_string(unixNs));
 }
 
-void writeRecording(store::TraceWriter& writer, RankRecording& recording) {
+void nameTexts(store::TraceWriter& writer, RankRecording& recording) {
     std::vector<int32_t> traceIds(recording.strings.size(), 0);
     forEachName(recording, [&](int32_t& id) {
         int32_t& traceId = traceIds[static_cast<size_t>(id)];
         if (traceId == 0) traceId = writer.intern(recording.strings[id]);
         id = traceId;
     });
+}
+
+void writeEventTables(store::TraceWriter& writer, RankRecording& recording) {
     forEachEventTable(recording, [&](const auto& rows) { writeRows(writer, rows); });
 }
 

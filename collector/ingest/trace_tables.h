@@ -99,8 +99,10 @@ class TraceTables {
     std::vector<std::vector<int32_t>> m_streamIds;
 };
 
-/// Writes a translated recording, naming its texts on the way.
-void writeRecording(store::TraceWriter& writer, RankRecording& recording);
+/// Gives the texts of a translated recording their ids in the trace.
+void nameTexts(store::TraceWriter& writer, RankRecording& recording);
+/// Writes its events, whose texts have them.
+void writeEventTables(store::TraceWriter& writer, RankRecording& recording);
 
 /// Tells each collective the step in which its lowest rank arrives.
 void placeInSteps(const std::vector<store::Step>& steps, MatchedCollectives& matched);

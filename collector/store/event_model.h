@@ -441,4 +441,10 @@ struct Extent {
     int64_t maxDurNs = 0;
 };
 
+/// In which file the events of a rank are, where that is not trace.db.
+struct Shard {
+    int32_t rank = 0;
+    std::string file;
+};
+
 }  // namespace rankscope::store

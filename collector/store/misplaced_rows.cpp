@@ -7,15 +7,12 @@
 #include <set>
 
 #include "collector/store/error.h"
+#include "collector/store/tables.h"
 
 namespace rankscope::store {
 namespace {
 
-constexpr const char* kEventTables[] = {"kernel",         "memcpy",          "memset",     "nvtx",       "api_call",
-                                        "nccl_call",      "synchronization", "cuda_event", "allocation", "proxy_op",
-                                        "kernel_summary", "kernel_span",     "counter"};
-
-struct Extents {
+struct ExtentCheck {
     bool lost = false, shared = false;
     std::set<int64_t> strangers;  // ranks that table rank does not list
 };
@@ -26,8 +23,8 @@ bool anyRow(Database& database, const std::string& table, int64_t first, int64_t
     return any.step() && any.integer(0) != 0;
 }
 
-Extents checkExtents(Database& database, const std::string& table) {
-    Extents check;
+ExtentCheck checkExtents(Database& database, const std::string& table) {
+    ExtentCheck check;
     Statement extents(database,
                       "SELECT e.rank, e.first_id, e.last_id, r.rank IS NULL FROM extent e LEFT JOIN rank r ON r.rank = "
                       "e.rank WHERE e.table_name = ?1 AND e.last_id >= e.first_id ORDER BY e.first_id");
@@ -80,7 +77,7 @@ std::vector<std::string> findMisplacedRows(Database& database) {
     std::vector<std::string> losing, sharing, strange, damage;
     std::set<int64_t> strangers;
     forEachTable(database, [&](const std::string& table) {
-        const Extents check = checkExtents(database, table);
+        const ExtentCheck check = checkExtents(database, table);
         if (check.lost) losing.push_back(table);
         if (check.shared) sharing.push_back(table);
         if (!check.strangers.empty()) strange.push_back(table);

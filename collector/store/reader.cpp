@@ -8,6 +8,7 @@
 #include "collector/store/column_access.h"
 #include "collector/store/error.h"
 #include "collector/store/misplaced_rows.h"
+#include "collector/store/shard_tables.h"
 #include "collector/store/tables.h"
 #include "collector/store/whole_file.h"
 
@@ -133,22 +134,53 @@ bool Cursor<Row>::next(Row& row) {
     return true;
 }
 
-TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked, MisplacedRows misplaced)
+TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked, MisplacedRows misplaced,
+                         MissingShards missing)
     : m_database(existingFile(run), OpenMode::readOnly) {
     if (whenLocked) m_database.whenLocked(std::move(whenLocked));
     refusePartsOfATrace(m_database);
     // What is mapped counts as memory of the process, once for each of its connections: of a large file a part is, the
     // rest is read.
-    m_database.execute("PRAGMA cache_size = -32768; PRAGMA mmap_size = 134217728; PRAGMA query_only = ON");
-    const Transaction oneState(m_database);  // a writer's new rows come together with their extent
-    readMeta();
-    readExtents();
+    m_database.execute("PRAGMA cache_size = -32768; PRAGMA mmap_size = 134217728");
+    {
+        const Transaction oneState(m_database);  // a writer's new rows come together with their extent
+        readMeta();
+        readExtents();
+    }
+    if (hasTable("shard")) findShards(missing);
+    m_database.execute("PRAGMA query_only = ON");
+    const Transaction oneState(m_database);
     if (misplaced == MisplacedRows::kept) return;
-    if (misplaced == MisplacedRows::refused) refuseMisplacedRows(m_database);
+    // Shards that are elsewhere are looked at where they are.
+    if (misplaced == MisplacedRows::refused && missingShards().empty()) {
+        if (m_shards) m_shards->openAll();
+        refuseMisplacedRows(m_database);
+    }
     refuseStrangeStrings();
 }
 
 TraceReader::~TraceReader() = default;
+
+void TraceReader::findShards(MissingShards missing) {
+    if (m_database.integer("SELECT EXISTS (SELECT 1 FROM shard)") == 0) return;
+    m_shards = std::make_unique<Shards>(m_database, meta(kShardsKey, ""), m_extents);
+    if (missing == MissingShards::refused) m_shards->openAll();
+    attachShardTables(m_database, *m_shards);
+}
+
+Database& TraceReader::databaseOf(int32_t rank) {
+    Database* shard = m_shards ? m_shards->of(rank) : nullptr;
+    return shard != nullptr ? *shard : m_database;
+}
+
+const std::map<int32_t, std::string>& TraceReader::shardOfRank() const {
+    static const std::map<int32_t, std::string> kNone;
+    return m_shards ? m_shards->fileOfRank() : kNone;
+}
+
+std::vector<std::string> TraceReader::missingShards() const {
+    return m_shards ? m_shards->missing() : std::vector<std::string>();
+}
 
 std::filesystem::path TraceReader::databasePath(const std::filesystem::path& run) {
     std::error_code ignored;
@@ -268,7 +300,7 @@ template <typename Row>
 Cursor<Row> TraceReader::cursor(int32_t rank) {
     const IdRange ids = extentOf(tableName<Row>(), rank, nullptr);
     if (ids.empty()) return Cursor<Row>(m_database);
-    return Cursor<Row>(m_database, whereIds(ids), m_lastString);
+    return Cursor<Row>(databaseOf(rank), whereIds(ids), m_lastString);
 }
 
 template <typename Row>
@@ -278,14 +310,14 @@ Cursor<Row> TraceReader::cursor(int32_t rank, int64_t fromNs, int64_t toNs) {
     if (ids.empty() || toNs <= fromNs) return Cursor<Row>(m_database);
     int64_t earliestNs = 0;  // a damaged extent may hold anything
     if (__builtin_sub_overflow(fromNs, maxDurNs, &earliestNs)) earliestNs = INT64_MIN;
-    const IdRange window{firstNotBefore<Row>(m_database, ids, earliestNs),
-                         firstNotBefore<Row>(m_database, ids, toNs) - 1};
+    Database& events = databaseOf(rank);
+    const IdRange window{firstNotBefore<Row>(events, ids, earliestNs), firstNotBefore<Row>(events, ids, toNs) - 1};
     std::string overlap;
     if constexpr (requires(Row row) { row.durNs; }) {
         overlap = " AND (start_ns + ifnull(dur_ns, 0) > " + std::to_string(fromNs) +
                   " OR start_ns = " + std::to_string(fromNs) + ")";
     }
-    return Cursor<Row>(m_database,
+    return Cursor<Row>(events,
                        "WHERE id BETWEEN " + std::to_string(window.first) + " AND " + std::to_string(window.last) +
                            overlap + " ORDER BY id",
                        m_lastString);
@@ -341,5 +373,6 @@ RANKSCOPE_READS_WHOLE(Step)
 RANKSCOPE_READS_BY_ID(Loss)
 RANKSCOPE_READS_WHOLE(SourceStatus)
 RANKSCOPE_READS_WHOLE(Extent)
+RANKSCOPE_READS_WHOLE(Shard)
 
 }  // namespace rankscope::store

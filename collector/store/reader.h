@@ -10,17 +10,10 @@
 #include <vector>
 
 #include "collector/store/event_model.h"
+#include "collector/store/shards.h"
 #include "collector/store/sqlite.h"
 
 namespace rankscope::store {
-
-/// Row ids of one rank in one event table. Empty when last < first.
-struct IdRange {
-    int64_t first = 0;
-    int64_t last = -1;
-    bool empty() const noexcept { return last < first; }
-    int64_t count() const noexcept { return empty() ? 0 : last - first + 1; }
-};
 
 /// Rows one after the other, in id order. Must not outlive its reader.
 template <typename Row>
@@ -46,14 +39,19 @@ class Cursor {
 /// for all threads and processes that read a file together is enough (lookedFor).
 enum class MisplacedRows : uint8_t { refused, kept, lookedFor };
 
-/// Reads a trace.db; never writes. One reader per thread. Throws Error when there is no file, when it is none of ours,
-/// not whole, damaged (DamagedFile; misplaced_rows.h), of another schema version, or held by another program
-/// (LockedFile).
+/// Where the events of some ranks lie in shards (shards.h) on other hosts: `elsewhere` reads what is here, and throws
+/// Error for the rest when it is asked for.
+enum class MissingShards : uint8_t { refused, elsewhere };
+
+/// Reads a trace.db and its shards, as one; never writes. One reader per thread. Throws Error when there is no file,
+/// when it is none of ours, not whole, damaged (DamagedFile; misplaced_rows.h), of another schema version, or held by
+/// another program (LockedFile).
 class TraceReader {
   public:
     /// A run name, a run directory or a .db file.
     explicit TraceReader(const std::filesystem::path& run, WhenLocked whenLocked = {},
-                         MisplacedRows misplaced = MisplacedRows::refused);
+                         MisplacedRows misplaced = MisplacedRows::refused,
+                         MissingShards missing = MissingShards::refused);
     ~TraceReader();
 
     /// The .db file a run name, run directory or file means; the file need not exist.
@@ -62,6 +60,12 @@ class TraceReader {
     const std::string& file() const noexcept { return m_database.file(); }
     /// For SQL that the typed reading does not cover.
     Database& database() noexcept { return m_database; }
+    /// The file with the rank's events, for whoever reads its pages (page_rows.h).
+    Database& databaseOf(int32_t rank);
+    /// In which shard each rank is; empty where there are none.
+    const std::map<int32_t, std::string>& shardOfRank() const;
+    /// Shards that are not where trace.db is.
+    std::vector<std::string> missingShards() const;
 
     const std::map<std::string, std::string>& meta() const noexcept { return m_meta; }
     /// Value of a meta key, or `fallback`.
@@ -83,7 +87,7 @@ class TraceReader {
         return Cursor<Row>(m_database, "", m_lastString);
     }
 
-    /// False for counter, proxy_op, kernel_summary, kernel_span, machine_link, thread_stack, device_health,
+    /// False for shard, counter, proxy_op, kernel_summary, kernel_span, machine_link, thread_stack, device_health,
     /// port_counter, failed_allocation, recorder_call, recorder_group and symbol in a trace.db that was written before
     /// that table existed; all others are always there.
     bool hasTable(const char* name);
@@ -111,13 +115,15 @@ class TraceReader {
   private:
     void readMeta();
     void readExtents();
+    void findShards(MissingShards missing);
     void loadStrings();
     void refuseStrangeStrings();
     IdRange extentOf(const char* table, int32_t rank, int64_t* maxDurNs) const;
 
+    std::unique_ptr<Shards> m_shards;  // null: none; goes last, since the database reads them
     Database m_database;
     std::map<std::string, std::string> m_meta;
-    std::map<std::pair<std::string, int32_t>, Extent> m_extents;
+    Extents m_extents;
     std::map<std::string, bool> m_hasTable;
     std::vector<std::string> m_strings;
     bool m_stringsLoaded = false;

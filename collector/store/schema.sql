@@ -20,7 +20,8 @@ CREATE TABLE meta (
                                    -- told_pipelines (imports by a mapping without messages: "1f1b 16;0 1 2 3": schedule, micro-batches, and the ranks of each pipeline by stage),
                                    -- dump (reason of a dump of light mode's ring: trigger, signal, hang, slow_step),
                                    -- torch_dump_version (of imported flight-recorder dumps),
-                                   -- start_env ("recorded", else absent), start_env.NAME (NCCL_ALGO and NCCL_PROTO where `rankscope run` was started), run_env.NAME (of its --env)
+                                   -- start_env ("recorded", else absent), start_env.NAME (NCCL_ALGO and NCCL_PROTO where `rankscope run` was started), run_env.NAME (of its --env),
+                                   -- shards (of a trace.db whose events lie in shards: what tells them from those of another collection), shard_of (in a shard: the same)
   value TEXT NOT NULL
 ) WITHOUT ROWID;
 
@@ -477,6 +478,11 @@ CREATE TABLE extent (              -- the contiguous ids of one rank in one even
   max_dur_ns INTEGER NOT NULL,     -- longest event: how far before a window an overlapping event may start
   PRIMARY KEY (table_name, rank)
 ) WITHOUT ROWID;
+
+CREATE TABLE shard (               -- ranks whose events lie in a file of their host's, trace.d/FILE beside this one, with the same tables; their extents stand here, too. Missing in traces older than this
+  rank INTEGER PRIMARY KEY,
+  file TEXT NOT NULL               -- its name in the folder trace.d
+);
 
 -- Written by `analyze`; replaced as a whole each time.
 

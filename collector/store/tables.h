@@ -565,7 +565,20 @@ struct Table<Extent> {
         Column{"max_dur_ns", &Extent::maxDurNs});
 };
 
+template <>
+struct Table<Shard> {
+    static constexpr const char* kName = "shard";
+    static constexpr auto kColumns = std::make_tuple(
+        Column{"rank", &Shard::rank},
+        Column{"file", &Shard::file});
+};
+
 // clang-format on
+
+/// Tables whose rows are of one rank each, and come in its order of time.
+inline constexpr const char* kEventTables[] = {
+    "kernel",     "memcpy",     "memset",   "nvtx",           "api_call",    "nccl_call", "synchronization",
+    "cuda_event", "allocation", "proxy_op", "kernel_summary", "kernel_span", "counter"};
 
 /// Name of a row type's table.
 template <typename Row>

@@ -126,7 +126,7 @@ bool mayBeMissing(const std::string& table) {
     return table == "proxy_op" || table == "kernel_summary" || table == "kernel_span" || table == "counter" ||
            table == "machine_link" || table == "cost_fit" || table == "symbol" || table == "failed_allocation" ||
            table == "thread_stack" || table == "device_health" || table == "port_counter" || table == "recorder_call" ||
-           table == "recorder_group" || table == "critical_path";
+           table == "recorder_group" || table == "critical_path" || table == "shard";
 }
 
 int64_t rowsOfWrongType(Database& database, const std::string& table) {

@@ -318,6 +318,7 @@ template void TraceWriter::write(std::span<const CollectiveMember>);
 template void TraceWriter::write(std::span<const P2p>);
 template void TraceWriter::write(std::span<const Step>);
 template void TraceWriter::write(std::span<const SourceStatus>);
+template void TraceWriter::write(std::span<const Shard>);
 
 template <typename Row>
 EncodedRows encodeRows(std::span<const Row> rows) {
@@ -352,6 +353,20 @@ void TraceWriter::write(const EncodedRows& rows) {
     m_state->write(rows);
 }
 
+void TraceWriter::write(std::span<const Extent> extents) {
+    m_state->extents.insert(m_state->extents.end(), extents.begin(), extents.end());
+}
+
+const std::vector<Extent>& TraceWriter::extents() const {
+    return m_state->extents;
+}
+
+std::vector<std::string> TraceWriter::texts() const {
+    std::vector<std::string> texts;
+    for (const StringRow& row : m_state->newStrings) texts.push_back(row.text);
+    return texts;
+}
+
 int32_t TraceWriter::intern(std::string_view text) {
     const auto id = static_cast<int32_t>(m_state->stringIds.size()) + 1;
     const auto [place, isNew] = m_state->stringIds.try_emplace(cleanUtf8(text), id);
@@ -377,6 +392,11 @@ void TraceWriter::writeSymbols() {
 }
 
 void TraceWriter::finish() {
+    prepare();
+    putInPlace();
+}
+
+void TraceWriter::prepare() {
     State& state = *m_state;
     std::vector<MetaRow> metaRows;
     for (const auto& [key, value] : state.meta) metaRows.push_back({key, value});
@@ -390,6 +410,10 @@ void TraceWriter::finish() {
     for (auto& [name, table] : state.bulkTables) table.finish(state.pageFile());
     state.close();
     syncFile(state.part.string());
+}
+
+void TraceWriter::putInPlace() {
+    State& state = *m_state;
     std::error_code error;
     std::filesystem::rename(state.part, state.target, error);
     if (error) throw Error(state.target.string(), "rename: " + error.message(), "check that the folder may be written");

@@ -8,8 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collector/store/encoded_rows.h"
+#include "collector/store/event_model.h"
 
 namespace rankscope::store {
 
@@ -36,13 +38,24 @@ class TraceWriter {
     /// Appends rows that are encoded already; as write() of the rows would.
     void write(const EncodedRows& rows);
 
+    /// Extents of events that another writer has written, into a shard.
+    void write(std::span<const Extent> extents);
+    /// Of what was written so far.
+    const std::vector<Extent>& extents() const;
+
     /// Id of a text in the `string` table: 1, 2… in order of first use.
     int32_t intern(std::string_view text);
 
     void setMeta(const std::string& key, std::string value);
 
+    /// All that were interned, by id from 1.
+    std::vector<std::string> texts() const;
+
     /// Writes strings, meta and extents, commits, syncs and renames.
     void finish();
+    /// The same in two parts, for files that belong together: what can fail for want of space is prepare().
+    void prepare();
+    void putInPlace();
 
   private:
     void writeSymbols();

@@ -82,11 +82,6 @@ std::string textOf(const std::array<char, N>& from) {
     return std::string(from.data(), strnlen(from.data(), N));
 }
 
-std::string hostName() {
-    std::array<char, 256> name{};
-    return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("unknown");
-}
-
 const rankscope_mpi* load(const Launch& launch, const fs::path& libraries) {
     const std::string file = (libraries / launch.library).string();
     // MPI's own plugins look for its symbols among those of the whole program.
@@ -114,6 +109,11 @@ const rankscope_mpi* load(const Launch& launch, const fs::path& libraries) {
 }
 
 }  // namespace
+
+std::string hostName() {
+    std::array<char, 256> name{};
+    return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("unknown");
+}
 
 bool Team::helps() {
     const std::optional<Launch> launch = launchOf();

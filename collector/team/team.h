@@ -26,6 +26,9 @@ class MemberFailed : public std::runtime_error {
     int m_status;
 };
 
+/// Of this machine; "unknown" where it does not say.
+std::string hostName();
+
 /// The first process has ended the work, with this exit status for all. Only Team's users in main() catch it.
 struct Dismissed {
     int status = 0;
@@ -57,6 +60,8 @@ class Team {
     bool isFirst() const { return m_self == 0; }
     /// "process 2 of 4 (on node1)".
     std::string nameOf(int process) const;
+    /// The host of each; in other processes than the first only their own is told.
+    const std::vector<std::string>& hosts() const { return m_hosts; }
     /// Threads that this process may have where it shares its host with others of the team: one at least.
     unsigned threads() const;
     const std::string& mpi() const { return m_mpiName; }

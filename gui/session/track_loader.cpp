@@ -268,7 +268,7 @@ class RankLoader {
         return inTable(table, [&](store::IdRange ids) {
             const bool named = std::ranges::find(columns, "name_id") != columns.end();
             if (correlated) columns.push_back("correlation_id");
-            PageRows rows(m_reader.database(), tableName(table), columns, ids.first, ids.last);
+            PageRows rows(m_reader.databaseOf(m_rank), tableName(table), columns, ids.first, ids.last);
             return readRows(rows, named, ids, table, stacks, maxDepth, decode);
         });
     }

@@ -18,8 +18,8 @@ OPENMPI = ["--allow-run-as-root", "--oversubscribe"]
 MPIS = {"openmpi": (["mpirun.openmpi", *OPENMPI], "OMPI_COMM_WORLD_RANK"), "mpich": (["mpiexec.mpich"], "PMI_RANK")}
 
 
-# A process that joins the team, says its version, takes so many messages of the first process, says yes to the third (that it sees the same trace) and
-# is killed: LIBRARY VERSION MESSAGES.
+# A process that joins the team, says its version, takes so many messages of the first process, says yes to the third (that it sees the same trace, and
+# no shards) and is killed: LIBRARY VERSION MESSAGES.
 DIES = """
 import ctypes, os, signal, struct, sys
 
@@ -53,7 +53,7 @@ for number in range(int(sys.argv[3])):
     elif length:
         mpi.receive(0, text, length)
     if number == 2:
-        send(bytes([1]))
+        send(bytes([1]) + bytes(8))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -261,9 +261,9 @@ class Mpi(VirtualRunTest):
         (self.folder / "dies").write_text(DIES)
         version = subprocess.run([RANKSCOPE, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
         for name, mpirun, _ in usable():
-            # How many of the team are on its host; nothing to collect; which trace it is; who takes part; how many instances there are; the collectives; their
-            # members (this job sends no messages). Then the first process waits for its ranks.
-            dies = [sys.executable, self.folder / "dies", LIBRARIES / f"librankscope_mpi_{name}.so", version, 7]
+            # How many of the team are on its host; nothing to collect; which trace it is; who takes part; which shards to send; whether the first
+            # goes on alone; how many instances there are; the collectives; their members (this job sends no messages). Then the first process waits for its ranks.
+            dies = [sys.executable, self.folder / "dies", LIBRARIES / f"librankscope_mpi_{name}.so", version, 9]
             job = self.run_any(*self.start(mpirun, (self.folder, [RANKSCOPE, "analyze", "job"]), (self.folder, dies)))
             self.assertNotEqual(job.returncode, 0)
             self.assertIn(b"signal 9", job.stdout + job.stderr)  # mpirun tells it

@@ -175,7 +175,7 @@ RunInput findRun(const std::string& name) {
 }
 
 Collected collectRun(const RunInput& input, const Console& console, const std::vector<fs::path>& otherHosts,
-                     const std::string& links, team::Team* team) {
+                     const std::string& links, team::Team* team, bool shards) {
     const auto turn = takeTurn(input);
     removeLeftovers(input.database);
     Collected collected;
@@ -187,13 +187,14 @@ Collected collectRun(const RunInput& input, const Console& console, const std::v
     options.moreDirectories = otherHosts;
     options.links = links;
     options.team = team;
+    options.shards = shards;
     if (team != nullptr) team->sendToAll(kCollect);
     if (!links.empty()) tellLinks(input.directory, links);
     const auto live = liveRanks(input.captures);
     Progress progress(console, "collecting " + input.directory.filename().string());
     const auto result = collector::collect(input.directory, options);
     progress.end();
-    store::TraceReader trace(result.file);
+    store::TraceReader trace(result.file, {}, store::MisplacedRows::refused, store::MissingShards::elsewhere);
     const Contents contents = contentsOf(trace);
     collected.summary = contents.summary;
     collected.ranks = contents.ranks;
@@ -213,7 +214,7 @@ void requireRecorded(const Collected& collected, const std::string& run) {
 
 void tellContents(const fs::path& database, const Console& console) {
     if (!console.isVerbose()) return;
-    store::TraceReader trace(database);
+    store::TraceReader trace(database, {}, store::MisplacedRows::refused, store::MissingShards::elsewhere);
     const int64_t steps = trace.database().integer("SELECT count(DISTINCT step) FROM step");
     console.stage(
         fmt::format("read {}: {}, {}", database.string(), contentsOf(trace).summary, text::countedText(steps, "step")));

@@ -33,10 +33,11 @@ struct Collected {
 // Builds the run's database from its capture files, joined with those of the same job's run directories on other hosts.
 // The wrappers of several hosts that share a directory take turns, so that the last one sees every capture file.
 // With a team its processes read what they see of these directories.
-// `links`: peaks that are told now, for this and all later times; empty: as run.json tells. Throws store::Error.
+// `links`: peaks that are told now, for this and all later times; empty: as run.json tells. `shards`: events stay on
+// the hosts that read them. Throws store::Error.
 Collected collectRun(const RunInput& input, const Console& console,
                      const std::vector<std::filesystem::path>& otherHosts = {}, const std::string& links = {},
-                     team::Team* team = nullptr);
+                     team::Team* team = nullptr, bool shards = false);
 
 // Throws VerbError (exit code 3) where nothing was recorded into `run`.
 void requireRecorded(const Collected& collected, const std::string& run);

@@ -21,12 +21,13 @@ RunInput findRecordedRun(const std::string& run) {
     return input;
 }
 
-int collect(const std::vector<std::string>& runs, const std::string& links, const Console& console, team::Team* team) {
+int collect(const std::vector<std::string>& runs, const std::string& links, bool shards, const Console& console,
+            team::Team* team) {
     const std::string& run = runs.front();
     const RunInput input = findRecordedRun(run);
     std::vector<std::filesystem::path> otherHosts;
     for (size_t i = 1; i < runs.size(); ++i) otherHosts.push_back(findRecordedRun(runs[i]).directory);
-    const Collected collected = collectRun(input, console, otherHosts, links, team);
+    const Collected collected = collectRun(input, console, otherHosts, links, team, shards);
     requireRecorded(collected, run);
     console.note(fmt::format("{}: {}", run, collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);
@@ -47,9 +48,13 @@ void addCollectVerb(CLI::App& app, Invocation& invocation) {
                      "Run name or run directory; further ones are the same job's on hosts without a shared file system")
         ->required();
     addLinksOption(*verb, *links);
-    setAction(*verb, invocation, [runs, links, &invocation] {
+    auto shards = std::make_shared<bool>(false);
+    verb->add_flag("--shards", *shards,
+                   "Under mpirun: leave each host's events on its disk, in NAME/trace.d/HOST.db; NAME/trace.db, which "
+                   "joins them, goes to all of these hosts");
+    setAction(*verb, invocation, [runs, links, shards, &invocation] {
         team::Team* team = invocation.team.get();
-        if (team == nullptr || team->isFirst()) return collect(*runs, *links, invocation.console, team);
+        if (team == nullptr || team->isFirst()) return collect(*runs, *links, *shards, invocation.console, team);
         helpCollect(*runs, *team);
         return helpedToTheEnd(*team);
     });

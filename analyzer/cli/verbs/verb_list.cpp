@@ -78,7 +78,8 @@ void tellDescription(const fs::path& file, ListedRun& run) {
 void tellDatabase(const fs::path& file, ListedRun& run) {
     try {
         store::TraceReader trace(
-            file, [](std::chrono::milliseconds) { return false; }, store::MisplacedRows::kept);
+            file, [](std::chrono::milliseconds) { return false; }, store::MisplacedRows::kept,
+            store::MissingShards::elsewhere);
         run.isCollected = true;
         run.source = trace.meta("source", run.source);
         run.ranks = static_cast<int64_t>(trace.all<store::Rank>().size());

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/shards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "collector/store/error.h"
+#include "collector/store/tables.h"
+#include "collector/store/whole_file.h"
+
+namespace rankscope::store {
+namespace {
+
+constexpr const char* kCollectAgain = "make trace.db and its shards again with `rankscope collect --shards`";
+
+/// "ranks 8, 9, 10 and 5 more".
+std::string ranksIn(const std::map<int32_t, std::string>& fileOfRank, const std::string& file) {
+    constexpr size_t kMostNamed = 3;
+    std::string named;
+    size_t count = 0;
+    for (const auto& [rank, its] : fileOfRank)
+        if (its == file && ++count <= kMostNamed) named += (count == 1 ? "" : ", ") + std::to_string(rank);
+    if (count > kMostNamed) named += fmt::format(" and {} more", count - kMostNamed);
+    return (count == 1 ? "rank " : "ranks ") + named;
+}
+
+/// A name, and no way out of the folder.
+bool isName(const std::string& file) {
+    return !file.empty() && file.find('/') == std::string::npos && file.find('\0') == std::string::npos &&
+           file[0] != '.';
+}
+
+}  // namespace
+
+std::filesystem::path shardFolder(const std::filesystem::path& database) {
+    return database.parent_path() / "trace.d";
+}
+
+std::string shardMark(std::span<const Extent> extents, std::span<const std::string> texts) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    const auto take = [&hash](std::string_view bytes) {
+        for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
+        hash = (hash ^ 0xffu) * 0x100000001b3u;  // which is in no text
+    };
+    for (const Extent& extent : extents)
+        take(fmt::format("{} {} {} {} {}", extent.tableName, extent.rank, extent.firstId, extent.lastId,
+                         extent.maxDurNs));
+    for (const std::string& text : texts) take(text);
+    return fmt::format("{:016x}", hash);
+}
+
+Shards::Shards(Database& trace, std::string mark, const Extents& extents)
+    : m_folder(shardFolder(trace.file())), m_mark(std::move(mark)), m_extents(extents) {
+    Statement rows(trace, "SELECT rank, file FROM main.shard ORDER BY rank");
+    while (rows.step()) {
+        std::string file(rows.text(1));
+        if (!isName(file))
+            throw Error(trace.file(),
+                        fmt::format("damaged: table shard says that rank {} is in \"{}\"", rows.integer(0), file),
+                        kCollectAgain);
+        m_fileOfRank[static_cast<int32_t>(rows.integer(0))] = std::move(file);
+    }
+    if (!m_fileOfRank.empty() && m_mark.empty())
+        throw Error(trace.file(), "damaged: it has shards, and does not say which", kCollectAgain);
+}
+
+std::vector<std::string> Shards::missing() const {
+    std::set<std::string> files;
+    for (const auto& [rank, file] : m_fileOfRank) files.insert(file);
+    std::error_code ignored;
+    std::erase_if(files, [&](const std::string& file) { return std::filesystem::exists(m_folder / file, ignored); });
+    return {files.begin(), files.end()};
+}
+
+Database* Shards::of(int32_t rank) {
+    const auto at = m_fileOfRank.find(rank);
+    return at == m_fileOfRank.end() ? nullptr : &open(at->second);
+}
+
+void Shards::openAll() {
+    for (const auto& [rank, file] : m_fileOfRank) open(file);
+}
+
+const std::vector<Shards::Part>& Shards::partsOf(const std::string& table) {
+    const auto [place, isNew] = m_parts.try_emplace(table);
+    if (!isNew) return place->second;
+    for (auto at = m_extents.lower_bound({table, INT32_MIN}); at != m_extents.end() && at->first.first == table; ++at)
+        if (at->second.lastId >= at->second.firstId)
+            place->second.push_back({{at->second.firstId, at->second.lastId}, at->second.rank});
+    std::ranges::sort(place->second, {}, [](const Part& part) { return part.ids.first; });
+    return place->second;
+}
+
+Database& Shards::open(const std::string& file) {
+    if (const auto at = m_open.find(file); at != m_open.end()) return at->second;
+    const std::string path = (m_folder / file).string();
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored))
+        throw Error(
+            path, "no such file: it holds the events of " + ranksIn(m_fileOfRank, file),
+            "copy it here from its host, analyse under mpirun with a process there, or collect without --shards");
+    refuseOtherFiles(path);
+    Database shard(path, OpenMode::readOnly);
+    refusePartsOfATrace(shard);
+    Statement mark(shard, "SELECT value FROM meta WHERE key = ?1");
+    mark.bind(1, std::string_view(kShardOfKey));
+    if (!mark.step() || mark.text(0) != m_mark)
+        throw Error(path, "it belongs to another collection than trace.db", kCollectAgain);
+    refuseOtherRanks(shard, file);
+    shard.execute("PRAGMA cache_size = -8192; PRAGMA mmap_size = 134217728; PRAGMA query_only = ON");
+    return m_open.emplace(file, std::move(shard)).first->second;
+}
+
+void Shards::refuseOtherRanks(Database& shard, const std::string& file) const {
+    size_t expected = 0, found = 0;
+    for (const auto& [key, extent] : m_extents) {
+        const auto at = m_fileOfRank.find(key.second);
+        const bool here = at != m_fileOfRank.end() && at->second == file;
+        expected += here && std::ranges::find(kEventTables, key.first) != std::end(kEventTables);
+    }
+    Statement rows(shard, "SELECT table_name, rank, first_id, last_id FROM extent");
+    while (rows.step()) {
+        const auto rank = static_cast<int32_t>(rows.integer(1));
+        const auto place = m_fileOfRank.find(rank);
+        if (place == m_fileOfRank.end() || place->second != file)
+            throw Error(shard.file(),
+                        fmt::format("it holds events of rank {}, which trace.db {}", rank,
+                                    place == m_fileOfRank.end() ? "does not have in shards"
+                                                                : "has in " + (m_folder / place->second).string()),
+                        "a rank is in one shard: put each host's own file in its place, or collect again");
+        const auto extent = m_extents.find({std::string(rows.text(0)), rank});
+        found += extent != m_extents.end() && extent->second.firstId == rows.integer(2) &&
+                 extent->second.lastId == rows.integer(3);
+    }
+    if (found != expected)
+        throw Error(shard.file(),
+                    "damaged: its table extent is not what trace.db says of " + ranksIn(m_fileOfRank, file),
+                    kCollectAgain);
+}
+
+}  // namespace rankscope::store
