@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
@@ -33,12 +35,12 @@ constexpr Threshold kKernelUs{
     "behind a longer one than this in front of the gap the host was not late for its calls (5 to 50 us each)"};
 constexpr auto kKernelNs = static_cast<int64_t>(1e3 * kKernelUs), kLaunchNs = static_cast<int64_t>(1e3 * kLaunchUs);
 
-/// When the host had made its communication calls of a step, sorted.
-std::vector<int64_t> communicationCalls(const facts::RankSummary& rank, int step) {
-    std::vector<int64_t> calls;
+/// When the host had made its communication calls, by step, sorted.
+std::map<int, std::vector<int64_t>> communicationCalls(const facts::RankSummary& rank) {
+    std::map<int, std::vector<int64_t>> calls;
     for (const facts::CommTask& task : rank.communication)
-        if (task.step == step && task.launchNs >= 0) calls.push_back(task.launchNs);
-    std::sort(calls.begin(), calls.end());
+        if (task.launchNs >= 0) calls[task.step].push_back(task.launchNs);
+    for (auto& [step, times] : calls) std::sort(times.begin(), times.end());
     return calls;
 }
 
@@ -66,14 +68,17 @@ struct Pace {
     }
 };
 
-Pace paceOf(const facts::RankSummary& rank, int step) {
-    Pace pace;
-    const std::vector<int64_t> calls = communicationCalls(rank, step);
-    int64_t previousEndNs = 0;
+using Paces = std::map<int, Pace>;  // by step
+
+Paces pacesOf(const facts::RankSummary& rank) {
+    Paces paces;
+    std::map<int, std::vector<int64_t>> calls = communicationCalls(rank);
+    std::map<int, int64_t> previousEndNs;
     for (const facts::HostStall& stall : rank.hostStalls) {
-        if (stall.step != step || stall.cause != facts::IdleCause::lateLaunch) continue;
+        if (stall.cause != facts::IdleCause::lateLaunch) continue;
         if (stall.pausedNs * 2 > stall.stallNs) continue;  // the host stood still: RS406
-        if (calledMeanwhile(stall, std::exchange(previousEndNs, stall.endNs), calls)) {
+        Pace& pace = paces[stall.step];
+        if (calledMeanwhile(stall, std::exchange(previousEndNs[stall.step], stall.endNs), calls[stall.step])) {
             pace.callingNs += static_cast<double>(stall.stallNs);
             continue;
         }
@@ -83,11 +88,11 @@ Pace paceOf(const facts::RankSummary& rank, int step) {
         pace.largestNs = std::max(pace.largestNs, static_cast<double>(stall.stallNs));
     }
     for (const facts::KernelStatistics& kernel : rank.kernels) {
-        if (kernel.step != step) continue;
+        Pace& pace = paces[kernel.step];
         pace.kernels += kernel.count;
         pace.kernelNs += static_cast<double>(kernel.totalNs);
     }
-    return pace;
+    return paces;
 }
 
 /// Each rank whose own pace would cost its step as much as a finding must is bound, also where another one's is worse.
@@ -100,8 +105,10 @@ void nameAllBound(const job::Analysis& analysis, HostCost& cost) {
 }
 
 void detectLaunchBound(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
-    HostCost cost = hostCost(analysis, [](const facts::RankSummary& rank, int step) {
-        const Pace pace = paceOf(rank, step);
+    std::vector<Paces> paces;  // by rank, as analysis.ranks
+    for (const facts::RankSummary& rank : analysis.ranks) paces.push_back(pacesOf(rank));
+    HostCost cost = hostCost(analysis, [&](const facts::RankSummary& rank, int step) {
+        const Pace& pace = paces[static_cast<size_t>(&rank - analysis.ranks.data())][step];
         return pace.bound() ? Stalled{pace.lateNs} : Stalled{};
     });
     nameAllBound(analysis, cost);
@@ -111,7 +118,7 @@ void detectLaunchBound(const job::Analysis& analysis, Claims& claims, std::vecto
     const facts::RankSummary& worst = analysis.ranks[cost.worst()];
     std::vector<double> gaps, late, kernels, kernelNs;
     for (int step : analysis.steps) {
-        const Pace pace = paceOf(worst, step);
+        const Pace& pace = paces[cost.worst()][step];
         gaps.push_back(pace.gaps);
         late.push_back(pace.lateNs / std::max(1, pace.gaps));
         kernels.push_back(pace.kernels);

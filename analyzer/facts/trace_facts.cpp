@@ -11,6 +11,7 @@
 #include "analyzer/text/plain_text.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
+#include "collector/store/tables.h"
 
 namespace rankscope::facts {
 namespace {
@@ -109,17 +110,16 @@ void readCommunicators(store::TraceReader& trace, TraceFacts& facts) {
     }
 }
 
-Instances readInstances(store::TraceReader& trace) {
-    Instances instances;
-    instances.collectives = trace.all<store::Collective>();
-    std::ranges::sort(instances.collectives, {}, &store::Collective::id);
-    instances.members = trace.all<store::CollectiveMember>();
-    std::ranges::sort(instances.members, {}, [](const auto& row) { return std::pair(row.rank, row.collectiveId); });
-    instances.pointToPoint = trace.all<store::P2p>();
-    return instances;
+void sort(Instances& instances) {
+    const auto sortOnce = [](auto& rows, const auto& key) {
+        if (!std::ranges::is_sorted(rows, {}, key)) std::ranges::sort(rows, {}, key);
+    };
+    sortOnce(instances.collectives, &store::Collective::id);
+    sortOnce(instances.members, [](const auto& row) { return std::pair(row.rank, row.collectiveId); });
 }
 
 void takeInstances(Instances instances, TraceFacts& facts) {
+    sort(instances);
     facts.collectives = std::move(instances.collectives);
     facts.members = std::move(instances.members);
     facts.pointToPoint = std::move(instances.pointToPoint);
@@ -242,6 +242,9 @@ const RankFacts* TraceFacts::findRank(int rank) const {
 }
 
 const store::Collective* TraceFacts::findCollective(int64_t id) const {
+    // Ids without a gap, as the collector gives them, are places.
+    const auto place = collectives.empty() ? 0 : static_cast<uint64_t>(id) - static_cast<uint64_t>(collectives[0].id);
+    if (place < collectives.size() && collectives[place].id == id) return &collectives[place];
     const auto at = std::ranges::lower_bound(collectives, id, {}, &store::Collective::id);
     return at != collectives.end() && at->id == id ? &*at : nullptr;
 }
@@ -290,12 +293,32 @@ TraceFacts readAll(store::TraceReader& trace, Instances instances, bool lookedAt
 
 }  // namespace
 
-TraceFacts readTraceFacts(store::TraceReader& trace) {
-    return readAll(trace, readInstances(trace), false);
+Instances readInstances(store::TraceReader& trace, size_t part, size_t parts) {
+    if (parts < 2)
+        return {trace.all<store::Collective>(), trace.all<store::CollectiveMember>(), trace.all<store::P2p>()};
+    const auto rows = [&]<typename Row>(const char* key) {
+        const std::string table = store::tableName<Row>();
+        const int64_t last = trace.database().integer("SELECT max(" + std::string(key) + ") FROM " + table);
+        const auto endOf =
+            [&](size_t i) {  // ids count from 1: whatever a damaged file has is in the first or last part
+                return last <= 0 ? 0
+                                 : static_cast<int64_t>(static_cast<double>(last) * static_cast<double>(i) /
+                                                        static_cast<double>(parts));
+            };
+        return trace.allBetween<Row>(key, part == 0 ? INT64_MIN : endOf(part) + 1,
+                                     part + 1 == parts ? INT64_MAX : endOf(part + 1));
+    };
+    return {rows.template operator()<store::Collective>("id"),
+            rows.template operator()<store::CollectiveMember>("collective_id"),
+            rows.template operator()<store::P2p>("id")};
 }
 
-TraceFacts readTraceFacts(store::TraceReader& trace, Instances instances) {
-    return readAll(trace, std::move(instances), true);
+TraceFacts readTraceFacts(store::TraceReader& trace) {
+    return readAll(trace, readInstances(trace, 0, 1), false);
+}
+
+TraceFacts readTraceFacts(store::TraceReader& trace, Instances instances, References references) {
+    return readAll(trace, std::move(instances), references == References::checked);
 }
 
 std::string jobDeath(const std::vector<store::Loss>& losses) {

@@ -118,9 +118,14 @@ struct Instances {
     std::vector<store::P2p> pointToPoint;          // the same
 };
 
+/// One of `parts` about equal parts of them, by their ids: behind each other they are all, in the order of the tables.
+Instances readInstances(store::TraceReader& trace, size_t part, size_t parts);
+
 TraceFacts readTraceFacts(store::TraceReader& trace);
-/// The same of a trace of which somebody has read `instances`, and seen that the small tables fit each other.
-TraceFacts readTraceFacts(store::TraceReader& trace, Instances instances);
+/// Whether the small tables are known to fit each other.
+enum class References : uint8_t { unchecked, checked };
+/// The same of a trace of which somebody has read `instances`: in the order of the tables, or that of TraceFacts.
+TraceFacts readTraceFacts(store::TraceReader& trace, Instances instances, References references);
 
 /// Says how the job died, from what the collector wrote of the ranks' ends: "The job died: rank 3 (on node0) ...: look
 /// there for the cause."; empty for a job whose ranks all ended by themselves with status 0, as far as is known.

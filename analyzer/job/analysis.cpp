@@ -131,13 +131,14 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
     analysis.sharedCollectives = sharedCollectives(analysis.ranks);
     analysis.peaks = costs::resolveLinkPeaks(analysis.facts, links);
     assumeStartups(analysis.peaks);
-    addReachedPeaks(analysis);
+    const std::vector<UndisturbedMessage> messages = undisturbedMessages(analysis);
+    addReachedPeaks(analysis, messages);
     assumeStartups(analysis.peaks);  // of what stands in for a refuted peak
     warnOfLinks(analysis);
     analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks, tables);
     analysis.layout = facts::inferLayout(analysis.facts, analysis.ranks);
     analysis.kernelRatios = compareKernels(analysis);
-    analysis.linkProbes = probeLinks(analysis);
+    analysis.linkProbes = probeLinks(analysis, messages);
     return analysis;
 }
 

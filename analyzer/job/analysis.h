@@ -27,6 +27,8 @@ class Team;
 
 namespace rankscope::job {
 
+struct UndisturbedMessage;  // collective_speed.h
+
 /// All but the replay, which is by far the largest part.
 struct RecordedJob {
     facts::TraceFacts facts;
@@ -109,6 +111,6 @@ struct ReachedPeakThresholds {
 ///   out;
 /// - of a collective that one edge holds up, how much faster the other edges are: between nodes by the proxies' time on
 ///   the network (networkEdges), inside one by how much earlier their members leave (slowestEdge).
-void addReachedPeaks(Analysis& analysis);
+void addReachedPeaks(Analysis& analysis, const std::vector<UndisturbedMessage>& messages);
 
 }  // namespace rankscope::job

@@ -126,11 +126,48 @@ namespace {
 /// Sends and receives of a pipeline stage with both neighbours. The messages of larger groups share their ways.
 constexpr int kMostCalls = 4;
 
+/// Finds a rank's communication by when it began. Messages come by sender, receiver and time: the next one begins
+/// little behind the last one of the same rank.
+class TaskFinder {
+  public:
+    explicit TaskFinder(const Analysis& analysis) : m_analysis(analysis) {}
+
+    const facts::RankSummary* rank() const { return m_summary; }
+
+    /// The first task of the rank that begins no earlier.
+    std::vector<facts::CommTask>::const_iterator notBefore(int rank, int64_t startNs) {
+        if (rank != m_rank || m_summary == nullptr) {
+            m_rank = rank;
+            m_summary = m_analysis.findRank(rank);
+            m_at = 0;
+            if (m_summary == nullptr) return {};
+        }
+        const std::vector<facts::CommTask>& tasks = m_summary->communication;
+        const auto isBefore = [&](size_t i) { return tasks[i].startNs < startNs; };
+        constexpr size_t kNear = 32;
+        size_t at = m_at;
+        if (at > 0 && !isBefore(at - 1)) at = tasks.size();  // it lies before the last one
+        for (size_t end = std::min(tasks.size(), at + kNear); at < end && isBefore(at);) ++at;
+        const bool found = at < tasks.size() && !isBefore(at);
+        const auto place = found ? tasks.begin() + static_cast<std::ptrdiff_t>(at)
+                                 : std::ranges::lower_bound(tasks, startNs, {}, &facts::CommTask::startNs);
+        m_at = static_cast<size_t>(place - tasks.begin());
+        return place;
+    }
+
+  private:
+    const Analysis& m_analysis;
+    int m_rank = -1;
+    const facts::RankSummary* m_summary = nullptr;
+    size_t m_at = 0;
+};
+
 /// The rank's kernel of sends and receives that begins then; null where another of its kernels runs beside what is left
 /// of it behind the last arrival.
-const facts::CommTask* kernelAt(const facts::RankSummary* rank, int64_t startNs) {
+const facts::CommTask* kernelAt(TaskFinder& finder, int number, int64_t startNs) {
+    const auto task = finder.notBefore(number, startNs);
+    const facts::RankSummary* rank = finder.rank();
     if (rank == nullptr) return nullptr;
-    const auto task = std::ranges::lower_bound(rank->communication, startNs, {}, &facts::CommTask::startNs);
     if (task == rank->communication.end() || task->startNs != startNs || !task->pointToPoint() ||
         task->calls > kMostCalls)
         return nullptr;
@@ -201,10 +238,11 @@ class Groups {
 std::vector<UndisturbedMessage> undisturbedMessages(const Analysis& analysis) {
     std::vector<UndisturbedMessage> result;
     Groups groups(analysis);
+    TaskFinder senders(analysis), receivers(analysis);
     for (const store::P2p& row : analysis.facts.pointToPoint) {
         if (!row.bytes || !row.transferNs || *row.transferNs <= 0 || !row.sendArrivalNs || !row.recvArrivalNs) continue;
-        const facts::CommTask* sent = kernelAt(analysis.findRank(row.srcRank), *row.sendArrivalNs);
-        const facts::CommTask* received = kernelAt(analysis.findRank(row.dstRank), *row.recvArrivalNs);
+        const facts::CommTask* sent = kernelAt(senders, row.srcRank, *row.sendArrivalNs);
+        const facts::CommTask* received = kernelAt(receivers, row.dstRank, *row.recvArrivalNs);
         if (sent == nullptr || received == nullptr) continue;
         if (sent->calls == 1 && received->calls == 1)
             result.push_back({&row, static_cast<double>(*row.transferNs)});

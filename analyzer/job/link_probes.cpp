@@ -135,10 +135,11 @@ class Reader {
         if (m_communicator.nodes > 1 && static_cast<double>(m_analysis.facts.clock.boundNs) > 0.1 * expected.ns) return;
         result.slowness.push_back(ns / expected.ns);
         result.rates.push_back(static_cast<double>(bytes) / ns);
-        result.probe.keep(m_analysis, {"kernel", kernels[0][k]->kernelId, m_ranks[0]->rank,
-                                       fmt::format("all-to-all of up to {} a rank took {}",
-                                                   text::bytesText(static_cast<double>(bytes)), text::durationText(ns)),
-                                       kernels[0][k]->startNs});
+        result.probe.keep(m_analysis, {"kernel", kernels[0][k]->kernelId, m_ranks[0]->rank, {}, kernels[0][k]->startNs},
+                          [&] {
+                              return fmt::format("all-to-all of up to {} a rank took {}",
+                                                 text::bytesText(static_cast<double>(bytes)), text::durationText(ns));
+                          });
     }
 
     const Analysis& m_analysis;
@@ -224,24 +225,26 @@ void addCollectives(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         }
         setKinds(kinds, medianBytes(large), probe);
         for (const LargeCollective& one : large)
-            probe.keep(analysis,
-                       {"collective", one.collective->id, communicator.ranks.front(),
-                        fmt::format("{} of {} took {:.1f} times what {} gives", store::toText(one.collective->op),
-                                    text::bytesText(static_cast<double>(*one.collective->bytes)), one.slowness(),
-                                    peakName(probe.atLeast)),
-                        one.collective->lastArrivalNs});
+            probe.keep(
+                analysis,
+                {"collective", one.collective->id, communicator.ranks.front(), {}, one.collective->lastArrivalNs}, [&] {
+                    return fmt::format("{} of {} took {:.1f} times what {} gives", store::toText(one.collective->op),
+                                       text::bytesText(static_cast<double>(*one.collective->bytes)), one.slowness(),
+                                       peakName(probe.atLeast));
+                });
         probes.push_back(std::move(probe));
     }
 }
 
-void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
+void addPairs(const Analysis& analysis, const std::vector<UndisturbedMessage>& messages,
+              std::vector<LinkProbe>& probes) {
     struct Pair {
         Samples samples;
         SlownessOfKinds kinds;
         std::vector<double> bytes;
     };
     std::map<std::pair<int, int>, Pair> pairs;
-    for (const auto& [row, transferNs] : undisturbedMessages(analysis)) {
+    for (const auto& [row, transferNs] : messages) {
         const store::P2p& message = *row;
         const bool inside = analysis.facts.sameHost({message.srcRank, message.dstRank});
         const facts::Communicator pair = costs::pairOfRanks(!inside);
@@ -266,11 +269,11 @@ void addPairs(const Analysis& analysis, std::vector<LinkProbe>& probes) {
         probe.atLeast = analysis.peaks.atLeast(pair, store::Op::send);
         probe.share = costs::ceilingShare(analysis.peaks, pair, store::Op::send).share;
         probe.lateness = std::max(probe.lateness, costs::healthyLateness(*link, static_cast<double>(*message.bytes)));
-        probe.keep(analysis, {"p2p", message.id, message.srcRank,
-                              fmt::format("{} took {:.1f} times what {} gives",
-                                          text::bytesText(static_cast<double>(*message.bytes)), samples.slowness.back(),
-                                          peakName(probe.atLeast)),
-                              message.sendArrivalNs});
+        probe.keep(analysis, {"p2p", message.id, message.srcRank, {}, message.sendArrivalNs}, [&] {
+            return fmt::format("{} took {:.1f} times what {} gives",
+                               text::bytesText(static_cast<double>(*message.bytes)), samples.slowness.back(),
+                               peakName(probe.atLeast));
+        });
     }
     // NCCL reaches less of a link with messages than with collectives, and how much less nobody knows: where only what
     // was reached is known, messages are compared with messages.
@@ -380,7 +383,7 @@ double LinkProbe::excess() const {
     return slowness / std::max(bySiblings ? healthy : 1, 1 / std::min(1.0, share.high));
 }
 
-void LinkProbe::keep(const Analysis& analysis, EvidenceRow row) {
+void LinkProbe::keep(const Analysis& analysis, EvidenceRow row, const std::function<std::string()>& note) {
     const facts::RankFacts* known = analysis.facts.findRank(row.rank);
     const auto stepOf = [&](const EvidenceRow& one) {
         return known == nullptr || !one.startNs ? nullptr : facts::stepAt(known->steps, *one.startNs);
@@ -389,17 +392,19 @@ void LinkProbe::keep(const Analysis& analysis, EvidenceRow row) {
     const facts::StepWindow* step = stepOf(row);
     size_t same = 0;
     while (same < std::min(kRowsOfStep, rows.size()) && stepOf(rows[rows.size() - 1 - same]) == step) ++same;
-    if (same < kRowsOfStep) rows.push_back(std::move(row));
+    if (same >= kRowsOfStep) return;
+    row.note = note();
+    rows.push_back(std::move(row));
 }
 
 bool LinkProbe::touches(int rank) const {
     return text::contains(ranks, rank);
 }
 
-std::vector<LinkProbe> probeLinks(const Analysis& analysis) {
+std::vector<LinkProbe> probeLinks(const Analysis& analysis, const std::vector<UndisturbedMessage>& messages) {
     std::vector<LinkProbe> probes;
     addCollectives(analysis, probes);
-    addPairs(analysis, probes);
+    addPairs(analysis, messages, probes);
     compareSiblings(probes);
     for (LinkProbe& probe : exchangeProbes(analysis)) probes.push_back(std::move(probe));
     return probes;

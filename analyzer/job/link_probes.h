@@ -13,6 +13,8 @@
 
 namespace rankscope::job {
 
+struct UndisturbedMessage;  // collective_speed.h
+
 struct Analysis;
 
 /// Messages of one operation, choice and power of two of the size, over as many nodes, in groups as large: what a kink
@@ -77,8 +79,9 @@ struct LinkProbe {
     /// Times that a repair makes it faster, at least.
     double excess() const;
     bool touches(int rank) const;
-    /// Keeps `row`, of which the start is known, unless its step has `kRowsOfStep` of them.
-    void keep(const Analysis& analysis, EvidenceRow row);
+    /// Keeps `row`, of which the start is known, unless its step has `kRowsOfStep` of them. `note` is asked for what it
+    /// says where it is kept.
+    void keep(const Analysis& analysis, EvidenceRow row, const std::function<std::string()>& note);
     static constexpr size_t kRowsOfStep = 2;  // as many rows of evidence as a finding shows of a probe
 };
 
@@ -95,7 +98,7 @@ struct LinkProbeThresholds {
 
 /// All probes with enough large, undisturbed messages, expected times from the link peaks. Where those are what the job
 /// reached, the fastest probes are the measure of the others. Detectors read the result, analysis.linkProbes.
-std::vector<LinkProbe> probeLinks(const Analysis& analysis);
+std::vector<LinkProbe> probeLinks(const Analysis& analysis, const std::vector<UndisturbedMessage>& messages);
 
 /// Groups of experts as probes of links: undisturbed all-to-alls against what their busiest rank's bytes take at peak.
 /// NCCL reaches less of the peak with messages than with collectives, and how much less nobody knows, so groups are

@@ -29,12 +29,15 @@ struct PhaseOne {
 /// them that see the same trace.db.
 ///
 /// What goes between them: the first process tells all the size and a checksum of its trace.db, or the mark of its
-/// shards; each says whether it has the same, and which of the shards it sees, and is told who has. Where there are
-/// any, the first asks for those shards that it must have itself, to tell how a job failed or where there are no steps
-/// (team/file_copies.h), of most jobs for none, says whether it goes on alone, as it does then, and else sends them the
-/// instances of collectives and messages (facts::Instances). Then each reads the other small tables and its ranks for
-/// itself, and sends the first of each rank a facts::RankSummary and a replay::RankTasks in one message, by rank.
-/// Behind them comes what its observer has seen. A rank is read by a process that sees its shard.
+/// shards; each says whether it has the same, and which of the shards it sees, and is told who has. Those that have
+///
+/// - send the first a part each of the instances of collectives and messages (facts::Instances),
+/// - are asked for shards that the first must have itself, to tell how a job failed or where there are no steps: for
+///   none of most jobs (team/file_copies.h),
+/// - are told whether the first goes on alone, as it does then, and else get all instances,
+/// - read the other small tables and their ranks for themselves, a rank where its shard is seen, and send the first of
+///   each rank a facts::RankSummary and a replay::RankTasks in one message, by rank, and behind them what their
+///   observer has seen.
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options);
 
 /// What a process of the team does meanwhile.

@@ -82,10 +82,9 @@ void addCollectives(const Analysis& analysis, Reached& reached) {
     }
 }
 
-void addMessages(const Analysis& analysis, Reached& reached) {
+void addMessages(const Analysis& analysis, const std::vector<UndisturbedMessage>& messages, Reached& reached) {
     std::map<std::tuple<int, int, int64_t>, std::vector<double>> times;  // by sender, receiver, size
-    for (const auto& [row, ns] : undisturbedMessages(analysis))
-        times[{row->srcRank, row->dstRank, *row->bytes}].push_back(ns);
+    for (const auto& [row, ns] : messages) times[{row->srcRank, row->dstRank, *row->bytes}].push_back(ns);
     for (const auto& [who, samples] : times) {
         const auto& [from, to, size] = who;
         const double timeNs = facts::median(samples);
@@ -177,11 +176,11 @@ void addSiblingsOfLastToLeave(const Analysis& analysis, Reached& reached) {
 
 }  // namespace
 
-void addReachedPeaks(Analysis& analysis) {
+void addReachedPeaks(Analysis& analysis, const std::vector<UndisturbedMessage>& messages) {
     costs::LinkPeaks& peaks = analysis.peaks;
     Reached reached;
     addCollectives(analysis, reached);
-    addMessages(analysis, reached);
+    addMessages(analysis, messages, reached);
     const Refuted refuted{
         refuteExceeded({peaks.intra, peaks.intraOthers, reached.certainPort, "inside a node", "intra"}, peaks.warnings),
         refuteExceeded({peaks.inter, peaks.interOthers, reached.certainCard, "between nodes", "inter"},

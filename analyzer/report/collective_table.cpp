@@ -28,22 +28,25 @@ std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis) {
     struct Waits {
         int64_t ns = 0, members = 0;
     };
-    std::map<int64_t, Waits> waits;  // by collective, over its members
+    std::vector<Waits> waits(facts.collectives.size());  // of each, over its members
     for (const store::CollectiveMember& member : facts.members) {
-        if (!member.waitNs) continue;
-        waits[member.collectiveId].ns += *member.waitNs;
-        ++waits[member.collectiveId].members;
+        const store::Collective* of = member.waitNs ? facts.findCollective(member.collectiveId) : nullptr;
+        if (of == nullptr) continue;
+        Waits& sum = waits[static_cast<size_t>(of - facts.collectives.data())];
+        sum.ns += *member.waitNs;
+        ++sum.members;
     }
     const std::map<int64_t, std::string> names = facts::communicatorNames(facts, analysis.layout);
     const double steps = facts.wholeRunIsOneStep ? 1 : static_cast<double>(std::max<size_t>(1, analysis.steps.size()));
     std::map<std::tuple<int64_t, store::Op, int>, Sums> sums;
-    for (const store::Collective& c : facts.collectives) {
+    for (size_t i = 0; i < facts.collectives.size(); ++i) {
+        const store::Collective& c = facts.collectives[i];
         if (!facts.wholeRunIsOneStep && (!c.step || !std::ranges::binary_search(analysis.steps, *c.step))) continue;
         Sums& sum = sums[{c.communicatorId, c.op, text::sizeClassOf(c.bytes.value_or(0))}];
         ++sum.count;
         sum.bytes += c.bytes.value_or(0);
-        sum.waitNs += waits[c.id].ns;
-        sum.waits += waits[c.id].members;
+        sum.waitNs += waits[i].ns;
+        sum.waits += waits[i].members;
         if (c.transferNs) {
             sum.anyTransfer = true;
             ++sum.timed;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -282,6 +284,19 @@ std::vector<Row> TraceReader::all() {
     for (Row row; cursor.next(row);) rows.push_back(row);
     return rows;
 }
+
+template <typename Row>
+std::vector<Row> TraceReader::allBetween(const char* column, int64_t first, int64_t last) {
+    std::vector<Row> rows;
+    Cursor<Row> cursor(m_database, fmt::format("WHERE {0} BETWEEN {1} AND {2} ORDER BY {0}", column, first, last),
+                       m_lastString);
+    for (Row row; cursor.next(row);) rows.push_back(row);
+    return rows;
+}
+
+template std::vector<Collective> TraceReader::allBetween(const char*, int64_t, int64_t);
+template std::vector<CollectiveMember> TraceReader::allBetween(const char*, int64_t, int64_t);
+template std::vector<P2p> TraceReader::allBetween(const char*, int64_t, int64_t);
 
 template <typename Row>
 IdRange TraceReader::extent(int32_t rank) const {

@@ -81,6 +81,10 @@ class TraceReader {
     /// Empty when the trace is older than the table.
     template <typename Row>
     std::vector<Row> all();
+    /// Of Collective, CollectiveMember and P2p: rows with first <= `column` <= last, which is what the table is sorted
+    /// by.
+    template <typename Row>
+    std::vector<Row> allBetween(const char* column, int64_t first, int64_t last);
     /// A whole table in id order, streamed.
     template <typename Row>
     Cursor<Row> cursor() {

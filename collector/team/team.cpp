@@ -251,7 +251,18 @@ bool Team::isWaiting(int process) const {
 
 std::string Team::receiveFrom(int process) {
     Message message = get(process);
-    if (message.kind == Kind::data) return std::move(message.bytes);
+    refuseFailure(process, message);
+    return std::move(message.bytes);
+}
+
+std::string_view Team::receivePartFrom(int process) {
+    getPart(process);
+    refuseFailure(process, m_part);
+    return m_part.bytes;
+}
+
+void Team::refuseFailure(int process, const Message& message) const {
+    if (message.kind == Kind::data) return;
     // A failure: status, length of what, what, hint.
     uint32_t status = 0, length = 0;
     if (message.kind != Kind::failure || message.bytes.size() < 8)
@@ -294,11 +305,15 @@ std::string Team::await() {
 }
 
 std::string_view Team::awaitPart() {
-    constexpr size_t kMostKept = 4 << 20;  // bytes: parts of lists are smaller (long_lists.h)
-    if (m_part.bytes.capacity() > kMostKept) m_part.bytes = {};
-    get(0, m_part);
+    getPart(0);
     refuseDismissal(m_part);
     return m_part.bytes;
+}
+
+void Team::getPart(int process) {
+    constexpr size_t kMostKept = 4 << 20;  // bytes: parts of lists are smaller (long_lists.h)
+    if (m_part.bytes.capacity() > kMostKept) m_part.bytes = {};
+    get(process, m_part);
 }
 
 void Team::refuseDismissal(const Message& message) {

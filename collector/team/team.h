@@ -76,6 +76,8 @@ class Team {
     bool isWaiting(int process) const;
     /// Throws MemberFailed with what that process tells instead.
     std::string receiveFrom(int process);
+    /// The same, for messages that come in many parts: the bytes are there until the next call.
+    std::string_view receivePartFrom(int process);
     /// Lets all others end with this status. Those that do not come to it within a few seconds are ended by MPI.
     void dismiss(int status);
 
@@ -101,6 +103,9 @@ class Team {
     void put(int process, Kind kind, std::string_view bytes);
     Message get(int process);
     void get(int process, Message& message);
+    void getPart(int process);
+    /// Throws MemberFailed.
+    void refuseFailure(int process, const Message& message) const;
     /// Throws Dismissed.
     static void refuseDismissal(const Message& message);
     void check(int error, const char* what) const;
@@ -112,7 +117,7 @@ class Team {
     std::vector<std::string> m_hosts;  // by process; of the others than the first: their own only
     unsigned m_onThisHost = 1;
     uint64_t m_sent = 0, m_received = 0;
-    Message m_part;  // of awaitPart(): its memory is used again
+    Message m_part;  // the last one of many: its memory is used again
 };
 
 }  // namespace rankscope::team

@@ -261,9 +261,9 @@ class Mpi(VirtualRunTest):
         (self.folder / "dies").write_text(DIES)
         version = subprocess.run([RANKSCOPE, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
         for name, mpirun, _ in usable():
-            # How many of the team are on its host; nothing to collect; which trace it is; who takes part; which shards to send; whether the first
-            # goes on alone; how many instances there are; the collectives; their members (this job sends no messages). Then the first process waits for its ranks.
-            dies = [sys.executable, self.folder / "dies", LIBRARIES / f"librankscope_mpi_{name}.so", version, 9]
+            # How many of the team are on its host; nothing to collect; which trace it is; who takes part. Then the first process waits for its part of the
+            # instances of collectives.
+            dies = [sys.executable, self.folder / "dies", LIBRARIES / f"librankscope_mpi_{name}.so", version, 4]
             job = self.run_any(*self.start(mpirun, (self.folder, [RANKSCOPE, "analyze", "job"]), (self.folder, dies)))
             self.assertNotEqual(job.returncode, 0)
             self.assertIn(b"signal 9", job.stdout + job.stderr)  # mpirun tells it

@@ -122,7 +122,7 @@ TEST(EvidenceRows, OfAProbeTheFirstFewOfEachStepAreKeptAndThoseOfTheFindingsStep
     analysis.facts.ranks = {facts};
     job::LinkProbe probe;
     for (const int64_t startNs : {10, 20, 30, 110, 120, 130, 210})
-        probe.keep(analysis, {"collective", startNs, 4, "slow", startNs});
+        probe.keep(analysis, {"collective", startNs, 4, {}, startNs}, [] { return "slow"; });
     const auto idsShown = [&](int64_t from, int64_t to) {
         job::Finding finding;
         finding.windowStartNs = from;

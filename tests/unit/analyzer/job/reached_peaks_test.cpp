@@ -117,7 +117,7 @@ TEST(ReachedPeaks, WhereAToldPeakIsRefutedTheNextSourceCounts) {
         analysis.peaks = costs::LinkPeaks();
         analysis.peaks.intra = costs::LinkClass{40, 0, costs::PeakKind::told, "--links"};
         analysis.peaks.intraOthers = {costs::LinkClass{machine, 0, costs::PeakKind::machine, "NVML"}};
-        addReachedPeaks(analysis);
+        addReachedPeaks(analysis, undisturbedMessages(analysis));
         const costs::LinkPeaks& peaks = analysis.peaks;
         ASSERT_TRUE(peaks.intra);
         ASSERT_FALSE(peaks.warnings.empty());

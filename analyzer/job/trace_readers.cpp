@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/job/trace_readers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "analyzer/text/lists.h"
+#include "collector/store/error.h"
+#include "collector/store/folder_access.h"
+#include "collector/store/reader.h"
+#include "collector/team/file_copies.h"
+#include "collector/team/packing.h"
+#include "collector/team/team.h"
+
+namespace rankscope::job {
+namespace {
+
+TraceMark markOfBytes(const std::filesystem::path& database) {
+    constexpr std::streamoff kLooked = 1 << 16;  // at either end: the schema, and the last table's rows
+    std::error_code ignored;
+    TraceMark mark;
+    mark.bytes = std::filesystem::file_size(database, ignored);
+    if (ignored) return {};
+    std::ifstream file(database, std::ios::binary);
+    std::string part(kLooked, '\0');
+    mark.hash = 0xcbf29ce484222325u;  // FNV-1a
+    for (const std::streamoff at : {std::streamoff{0}, static_cast<std::streamoff>(mark.bytes) - kLooked}) {
+        file.clear();
+        file.seekg(std::max<std::streamoff>(0, at)).read(part.data(), kLooked);
+        for (const char byte : std::string_view(part).substr(0, static_cast<size_t>(file.gcount())))
+            mark.hash = (mark.hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
+    }
+    return mark;
+}
+
+}  // namespace
+
+SeenTrace lookAt(const std::filesystem::path& database) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(database, ignored)) return {};
+    try {
+        store::TraceReader trace(database, {}, store::MisplacedRows::kept, store::MissingShards::elsewhere);
+        if (trace.shardOfRank().empty()) return {markOfBytes(database), {}};
+        SeenTrace seen{{.ofShards = trace.meta(store::kShardsKey, "")}, {}};
+        std::set<std::string> there;
+        for (const auto& [rank, file] : trace.shardOfRank()) there.insert(file);
+        for (const std::string& file : trace.missingShards()) there.erase(file);
+        seen.shards.assign(there.begin(), there.end());
+        return seen;
+    } catch (const store::Error&) {
+        return {};
+    }
+}
+
+TraceReaders findReaders(const std::filesystem::path& database, const LoadOptions& options) {
+    team::Team& team = *options.team;
+    const SeenTrace own = lookAt(database);
+    team.sendToAll(team::Packer()(own.mark).take());
+    TraceReaders readers{{0}, {}};
+    for (const std::string& shard : own.shards) readers.ofShard[shard].push_back(0);
+    for (int process = 1; process < team.size(); ++process) {
+        bool sees = false;
+        std::vector<std::string> shards;
+        const std::string answer = team.receiveFrom(process);
+        team::Unpacker(answer, team.nameOf(process))(sees)(shards);
+        if (!sees) continue;
+        readers.taking.push_back(process);
+        for (const std::string& shard : shards) readers.ofShard[shard].push_back(process);
+    }
+    team.sendToAll(team::Packer()(readers).take());
+    const auto idle = static_cast<size_t>(team.size()) - readers.taking.size();
+    if (idle > 0 && options.tell)
+        options.tell(fmt::format("{} of {} processes do not see this {}, and have no share in the work", idle,
+                                 team.size(), database.string()));
+    return readers;
+}
+
+void fetchShards(const std::filesystem::path& database, const TraceReaders& readers,
+                 const std::vector<std::string>& wanted, const LoadOptions& options) {
+    team::Team& team = *options.team;
+    std::map<int, std::vector<std::string>> from;
+    for (const std::string& file : wanted)
+        if (const auto sees = readers.ofShard.find(file); sees != readers.ofShard.end())
+            from[sees->second.front()].push_back(file);
+    for (const int process : readers.taking) {
+        if (process == 0) continue;
+        team.sendTo(process, team::Packer()(from[process]).take());
+        for (const std::string& file : from[process]) {
+            const std::filesystem::path folder = store::shardFolder(database);
+            store::makeFolderInside(folder);
+            team::receiveFile([&] { return team.receivePartFrom(process); }, team.nameOf(process), folder / file);
+        }
+    }
+    if (!wanted.empty() && options.tell)
+        options.tell(
+            fmt::format("copied {} of other hosts here: where a job failed, or has no steps, the events of all "
+                        "ranks are looked at together",
+                        text::countedText(wanted.size(), "shard")));
+}
+
+std::vector<size_t> dealRanks(const std::filesystem::path& database, const std::vector<const facts::RankFacts*>& ranks,
+                              const std::map<int32_t, std::string>& shardOfRank, const TraceReaders& readers) {
+    std::vector<size_t> count(readers.taking.size(), 0), dealt;
+    for (const facts::RankFacts* rank : ranks) {
+        const auto shard = shardOfRank.find(rank->rank);
+        std::optional<size_t> least;
+        for (size_t part = 0; part < count.size(); ++part) {
+            if (least && count[part] >= count[*least]) continue;
+            if (shard != shardOfRank.end()) {
+                const auto sees = readers.ofShard.find(shard->second);
+                if (sees == readers.ofShard.end() || !text::contains(sees->second, readers.taking[part])) continue;
+            }
+            least = part;
+        }
+        if (!least)
+            throw store::Error((store::shardFolder(database) / shard->second).string(),
+                               fmt::format("no process sees this file, which holds the events of rank {}{}", rank->rank,
+                                           rank->host.empty() ? "" : " (" + rank->host + ")"),
+                               "start a process on each of the job's hosts, or copy the file here");
+        ++count[*least];
+        dealt.push_back(*least);
+    }
+    return dealt;
+}
+
+}  // namespace rankscope::job
