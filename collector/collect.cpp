@@ -124,7 +124,8 @@ void helpCollect(const std::vector<fs::path>& directories, team::Team& team) {
     RankSources sources;
     for (const CaptureChoice& choice : dealt.ranks)
         sources.add(choice.rank, [choice] { return decodeCapture(choice); });
-    const fs::path database = (directories.empty() ? fs::path(".") : directories.front()) / "trace.db";
+    const fs::path database =
+        (directories.empty() ? fs::path(".") : directories.front()) / "trace.db";  // --shards has one
     helpBuildTrace(sources, team, dealt.keepBytes, database, dealt.shard);
 }
 

@@ -147,6 +147,7 @@ namespace {
 /// Phase 2: what the ranks did to each other.
 Analysis joined(PhaseOne first, const LoadOptions& options) {
     Analysis analysis = makeAnalysis(std::move(first.facts), std::move(first.ranks), options.links, options.tables);
+    analysis.memoryOfOthers = std::move(first.memoryOfOthers);
     analysis.replay = replay::replay(analysis.facts, std::move(first.tasks), analysis.steps, first.window);
     return analysis;
 }

@@ -40,6 +40,7 @@ struct RecordedJob {
     double stepNs = 0;                      // median over these steps of the longest rank's step
     std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
     std::vector<LinkProbe> linkProbes;
+    std::map<int, facts::MemoryPeaks> memoryOfOthers;  // of ranks without device activity
 
     /// Summary of a recorded rank, nullptr when it left nothing.
     const facts::RankSummary* findRank(int rank) const;

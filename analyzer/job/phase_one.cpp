@@ -97,7 +97,7 @@ void readSmallTablesOfTeam(const std::filesystem::path& database, TraceReaders& 
     };
     try {
         read(missing.empty() ? std::move(instances) : instances);
-        missing.clear();
+        if (!tellsOfAllEvents(result.facts)) missing.clear();
     } catch (const store::Error&) {
         if (missing.empty()) throw;
     }
@@ -114,6 +114,24 @@ void readSmallTablesOfTeam(const std::filesystem::path& database, TraceReaders& 
     for (const int process : readers.taking)
         if (process != 0) options.team->sendTo(process, team::Packer()(alone).take());
     if (alone) readers.taking = {0};
+}
+
+/// What the process knows of ranks without device activity that it has to tell of: those that it sees first.
+std::map<int, facts::MemoryPeaks> memoryOfOthers(const std::filesystem::path& database, const PhaseOne& of,
+                                                 const TraceReaders& readers, int process) {
+    std::vector<const facts::RankFacts*> others;
+    for (const facts::RankFacts& rank : of.facts.ranks) {
+        if (rank.recorded) continue;
+        const auto shard = of.shardOfRank.find(rank.rank);
+        const auto sees = shard == of.shardOfRank.end() ? readers.ofShard.end() : readers.ofShard.find(shard->second);
+        const bool isKnown = shard == of.shardOfRank.end() || sees != readers.ofShard.end();
+        if (isKnown && process == (sees == readers.ofShard.end() ? 0 : sees->second.front())) others.push_back(&rank);
+    }
+    std::map<int, facts::MemoryPeaks> memory;
+    if (others.empty()) return memory;
+    store::TraceReader trace(database, {}, store::MisplacedRows::lookedFor, store::MissingShards::elsewhere);
+    for (const facts::RankFacts* rank : others) memory[rank->rank] = facts::readMemoryPeaks(trace, rank->rank);
+    return memory;
 }
 
 facts::Instances receiveInstances(team::Team& team) {
@@ -158,6 +176,12 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
         const std::string message = options.team->receiveFrom(process);
         team::Unpacker(message, options.team->nameOf(process))(summary)(tasks);
     }
+    result.memoryOfOthers = memoryOfOthers(database, result, readers, 0);
+    for (size_t part = 1; part < taking.size(); ++part) {
+        const std::string memory = options.team->receiveFrom(taking[part]);
+        result.memoryOfOthers.merge(
+            team::Unpacker(memory, options.team->nameOf(taking[part])).get<std::map<int, facts::MemoryPeaks>>());
+    }
     for (size_t part = 1; part < taking.size(); ++part)
         if (const std::string seen = options.team->receiveFrom(taking[part]); options.takeObserved)
             options.takeObserved(seen);
@@ -194,6 +218,7 @@ std::optional<facts::TraceFacts> helpPhaseOne(const std::filesystem::path& datab
         own.summaries[i] = {};
         own.tasks.erase(share[i]->rank);
     }
+    team.send(team::Packer()(memoryOfOthers(database, small, readers, team.self())).take());
     team.send(help.give ? help.give() : std::string());
     return std::move(small.facts);
 }

@@ -19,9 +19,10 @@ namespace rankscope::job {
 struct PhaseOne {
     facts::TraceFacts facts;
     replay::ReplayWindow window;
-    std::vector<facts::RankSummary> ranks;  // recorded ranks, by rank
-    std::vector<replay::RankTasks> tasks;   // of the same
-    std::vector<int> taking{0};             // processes of the team that take part
+    std::vector<facts::RankSummary> ranks;             // recorded ranks, by rank
+    std::vector<replay::RankTasks> tasks;              // of the same
+    std::map<int, facts::MemoryPeaks> memoryOfOthers;  // of the others
+    std::vector<int> taking{0};                        // processes of the team that take part
     std::map<int32_t, std::string> shardOfRank;
 };
 
@@ -36,8 +37,8 @@ struct PhaseOne {
 ///   none of most jobs (team/file_copies.h),
 /// - are told whether the first goes on alone, as it does then, and else get all instances,
 /// - read the other small tables and their ranks for themselves, a rank where its shard is seen, and send the first of
-///   each rank a facts::RankSummary and a replay::RankTasks in one message, by rank, and behind them what their
-///   observer has seen.
+///   each rank a facts::RankSummary and a replay::RankTasks in one message, by rank, and behind them the
+///   memory of ranks without device activity, and what their observer has seen.
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options);
 
 /// What a process of the team does meanwhile.

@@ -41,20 +41,14 @@ TraceMark markOfBytes(const std::filesystem::path& database) {
 }  // namespace
 
 SeenTrace lookAt(const std::filesystem::path& database) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(database, ignored)) return {};
-    try {
-        store::TraceReader trace(database, {}, store::MisplacedRows::kept, store::MissingShards::elsewhere);
-        if (trace.shardOfRank().empty()) return {markOfBytes(database), {}};
-        SeenTrace seen{{.ofShards = trace.meta(store::kShardsKey, "")}, {}};
-        std::set<std::string> there;
-        for (const auto& [rank, file] : trace.shardOfRank()) there.insert(file);
-        for (const std::string& file : trace.missingShards()) there.erase(file);
-        seen.shards.assign(there.begin(), there.end());
-        return seen;
-    } catch (const store::Error&) {
-        return {};
-    }
+    SeenTrace seen{{.ofShards = store::shardMarkIn(database, store::kShardsKey)}, {}};
+    if (seen.mark.ofShards.empty()) return {markOfBytes(database), {}};
+    store::TraceReader trace(database, {}, store::MisplacedRows::refused, store::MissingShards::elsewhere);
+    std::set<std::string> there;
+    for (const auto& [rank, file] : trace.shardOfRank()) there.insert(file);
+    for (const std::string& file : trace.missingShards()) there.erase(file);
+    seen.shards.assign(there.begin(), there.end());
+    return seen;
 }
 
 TraceReaders findReaders(const std::filesystem::path& database, const LoadOptions& options) {
@@ -92,15 +86,22 @@ void fetchShards(const std::filesystem::path& database, const TraceReaders& read
         team.sendTo(process, team::Packer()(from[process]).take());
         for (const std::string& file : from[process]) {
             const std::filesystem::path folder = store::shardFolder(database);
-            store::makeFolderInside(folder);
+            try {
+                store::makeFolderInside(folder);
+            } catch (const std::filesystem::filesystem_error& error) {
+                throw store::Error(folder.string(), "cannot make the folder: " + error.code().message(),
+                                   "where a job failed, or has no steps, its shards are copied into it");
+            }
             team::receiveFile([&] { return team.receivePartFrom(process); }, team.nameOf(process), folder / file);
         }
     }
-    if (!wanted.empty() && options.tell)
+    size_t copied = 0;
+    for (const auto& [process, files] : from) copied += files.size();
+    if (copied > 0 && options.tell)
         options.tell(
             fmt::format("copied {} of other hosts here: where a job failed, or has no steps, the events of all "
                         "ranks are looked at together",
-                        text::countedText(wanted.size(), "shard")));
+                        text::countedText(copied, "shard")));
 }
 
 std::vector<size_t> dealRanks(const std::filesystem::path& database, const std::vector<const facts::RankFacts*>& ranks,

@@ -46,7 +46,8 @@ void forEachField(TraceReaders& value, const Visit& visit) {
     visit(taking, ofShard);
 }
 
-/// Nothing of a file that is not there, or no trace.db.
+/// Nothing of a file that is not there, or no trace.db. Looks into all shards that are here: throws store::Error where
+/// one is damaged.
 SeenTrace lookAt(const std::filesystem::path& database);
 
 /// In the first process, of which it says that it sees the trace.db: it tells all its TraceMark, gets from each whether

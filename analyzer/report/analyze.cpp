@@ -270,7 +270,7 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     report.replay.ceiling = ceiling;
     report.overview = std::move(overview);
     store::TraceReader reader(database, {}, store::MisplacedRows::lookedFor, store::MissingShards::elsewhere);
-    report.memory = readMemory(reader, analysis.ranks);
+    report.memory = readMemory(reader, analysis);
     if (options.storeResults) {
         try {
             storeResults(database, analysis, report);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "analyzer/facts/held_memory.h"
 #include "analyzer/text/lists.h"
@@ -42,21 +41,11 @@ void readDevices(store::TraceReader& reader, std::map<int32_t, MemoryRow>& rows)
 
 }  // namespace
 
-std::vector<MemoryRow> readMemory(store::TraceReader& reader, const std::vector<facts::RankSummary>& ranks) {
+std::vector<MemoryRow> readMemory(store::TraceReader& reader, const job::Analysis& analysis) {
     std::map<int32_t, MemoryRow> rows;
     readDevices(reader, rows);
-    std::set<int32_t> told;
-    for (const facts::RankSummary& rank : ranks) {
-        takePeaks(rank.memory, rows[rank.rank]);
-        told.insert(rank.rank);
-    }
-    // Ranks without device activity are not summarised. Of those whose shard is elsewhere nothing is known.
-    const std::vector<std::string> missing = reader.missingShards();
-    for (const store::Rank& rank : reader.all<store::Rank>()) {
-        const auto shard = reader.shardOfRank().find(rank.rank);
-        const bool here = shard == reader.shardOfRank().end() || !text::contains(missing, shard->second);
-        if (here && !told.contains(rank.rank)) takePeaks(facts::readMemoryPeaks(reader, rank.rank), rows[rank.rank]);
-    }
+    for (const facts::RankSummary& rank : analysis.ranks) takePeaks(rank.memory, rows[rank.rank]);
+    for (const auto& [rank, peaks] : analysis.memoryOfOthers) takePeaks(peaks, rows[rank]);
     std::vector<MemoryRow> known;
     for (auto& [rank, row] : rows) {
         row.rank = rank;

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/facts/rank_summary.h"
+#include "analyzer/job/analysis.h"
 #include "analyzer/report/report_model.h"
 #include "collector/store/reader.h"
 
 namespace rankscope::report {
 
 /// Reads the peaks of all ranks that anything is known of, by rank. Linear in the allocation calls.
-std::vector<MemoryRow> readMemory(store::TraceReader& reader, const std::vector<facts::RankSummary>& ranks);
+std::vector<MemoryRow> readMemory(store::TraceReader& reader, const job::Analysis& analysis);
 
 /// The largest of what is known of its peak; null where nothing is.
 std::optional<int64_t> peakOf(const MemoryRow& row);

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/shared_ranks.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <system_error>
+
 #include "collector/ingest/packed_ranks.h"
 #include "collector/ingest/side_by_side.h"
 #include "collector/ingest/trace_tables.h"
 #include "collector/ingest/written_shard.h"
 #include "collector/store/error.h"
-#include "collector/store/reader.h"
+#include "collector/store/shards.h"
 #include "collector/team/file_copies.h"
 #include "collector/team/packing.h"
 
@@ -25,30 +30,52 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What trace.db and its shards are told of each other.
-struct Seal {
-    std::string mark;
-    std::vector<std::string> texts;
-    std::vector<std::string> files;  // of all shards
-};
-
-template <typename Visit>
-void forEachField(Seal& value, const Visit& visit) {
-    auto& [mark, texts, files] = value;
-    visit(mark, texts, files);
+/// The files in which writers make a trace.db before they put it in its place, the own one by its name.
+fs::path besideOf(const fs::path& database) {
+    return database.parent_path() / fmt::format(".{}.{}.part", database.filename().string(), getpid());
 }
 
-/// Whether `database` is the trace.db with this mark.
+/// Whether the trace.db with this mark is there, or about to be.
 bool isThere(const fs::path& database, const std::string& mark) {
+    const std::string name = database.filename().string();
     std::error_code ignored;
-    if (!fs::exists(database, ignored)) return false;
-    try {
-        store::TraceReader trace(database, {}, store::MisplacedRows::lookedFor, store::MissingShards::elsewhere);
-        return trace.meta(store::kShardsKey, "") == mark;
-    } catch (const store::Error&) {
-        return false;
+    for (const fs::directory_entry& entry : fs::directory_iterator(database.parent_path(), ignored)) {
+        const std::string its = entry.path().filename().string();
+        if (its != name && !(its.starts_with("." + name + ".") && its.ends_with(".part"))) continue;
+        if (store::shardMarkIn(entry.path(), store::kShardsKey) == mark) return true;
     }
+    return false;
 }
+
+/// A trace.db that came from the first process, beside its place.
+class CopiedTrace {
+  public:
+    explicit CopiedTrace(fs::path database) : m_database(std::move(database)), m_beside(besideOf(m_database)) {}
+    ~CopiedTrace() {
+        std::error_code ignored;
+        if (m_isThere) fs::remove(m_beside, ignored);
+    }
+    CopiedTrace(const CopiedTrace&) = delete;
+    CopiedTrace& operator=(const CopiedTrace&) = delete;
+
+    void receive(team::Team& team) {
+        team::receiveFile([&team] { return team.awaitPart(); }, team.nameOf(0), m_beside);
+        m_isThere = true;
+    }
+    void putInPlace() {
+        if (!m_isThere) return;
+        std::error_code error;
+        fs::rename(m_beside, m_database, error);
+        if (error)
+            throw store::Error(m_database.string(), "rename: " + error.message(),
+                               "check that the folder may be written");
+        m_isThere = false;
+    }
+
+  private:
+    fs::path m_database, m_beside;
+    bool m_isThere = false;
+};
 
 std::vector<store::EncodedRows> encoded(RankRecording& recording, const RankTranslation& to) {
     std::vector<int32_t> traceIds(recording.strings.size(), 0);
@@ -80,7 +107,7 @@ std::vector<std::string> namesOf(RankRecording& recording) {
 
 namespace {
 
-/// Messages 3 to 6 with a shard.
+/// Messages 3 to 7 with a shard.
 void helpWithShard(RankSources& sources, const std::vector<RankTranslation>& translations, team::Team& team,
                    const fs::path& database, const std::string& name) {
     WrittenShard shard(database, name);
@@ -93,16 +120,23 @@ void helpWithShard(RankSources& sources, const std::vector<RankTranslation>& tra
     for (std::vector<store::EncodedRows>& tables : rows)
         for (const store::EncodedRows& table : std::exchange(tables, {})) shard.events().write(table);
     team.send(team::Packer()(shard.events().extents()).take());
+    std::string mark;
+    std::vector<std::string> texts;
     const std::string message = team.await();
-    const auto seal = team::Unpacker(message, team.nameOf(0)).get<Seal>();
-    shard.seal(seal.mark, seal.texts);
+    team::Unpacker(message, team.nameOf(0))(mark)(texts);
+    shard.seal(mark, texts);
     team.send({});
     team.await();
-    shard.putInPlace({seal.files.begin(), seal.files.end()});
-    const bool there = isThere(database, seal.mark);
+    CopiedTrace copy(database);
+    const bool there = isThere(database, mark);
     team.send(team::Packer()(there).take());
-    if (there) return;
-    team::receiveFile([&team] { return team.awaitPart(); }, team.nameOf(0), database);
+    if (!there) {
+        copy.receive(team);
+        team.send({});
+    }
+    team.await();
+    copy.putInPlace();
+    shard.putInPlace();
     team.send({});
 }
 
@@ -140,20 +174,22 @@ std::vector<store::Extent> receiveExtents(team::Team& team, const std::map<int, 
 }
 
 void sealShards(team::Team& team, const std::map<int, std::string>& processes, const std::string& mark,
-                const std::vector<std::string>& texts, const std::set<std::string>& files) {
-    const std::string message = team::Packer()(Seal{mark, texts, {files.begin(), files.end()}}).take();
+                const std::vector<std::string>& texts) {
+    const std::string message = team::Packer()(mark)(texts).take();
     for (const auto& [process, file] : processes) team.sendTo(process, message);
     for (const auto& [process, file] : processes) team.receiveFrom(process);
 }
 
-void placeShards(team::Team& team, const std::map<int, std::string>& processes, const fs::path& database) {
-    for (const auto& [process, file] : processes) {
+void placeShards(team::Team& team, const std::map<int, std::string>& processes, const fs::path& file) {
+    for (const auto& [process, name] : processes) {
         team.sendTo(process, {});
         const std::string answer = team.receiveFrom(process);
         if (team::Unpacker(answer, team.nameOf(process)).get<bool>()) continue;
-        team::sendFile([&team, to = process](std::string_view part) { team.sendTo(to, part); }, database);
+        team::sendFile([&team, to = process](std::string_view part) { team.sendTo(to, part); }, file);
         team.receiveFrom(process);
     }
+    for (const auto& [process, name] : processes) team.sendTo(process, {});
+    for (const auto& [process, name] : processes) team.receiveFrom(process);
 }
 
 }  // namespace rankscope::collector

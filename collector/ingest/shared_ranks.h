@@ -9,17 +9,18 @@
 // With shards, instead of 3:
 //
 //   3. each to the first: the extents of what it has written into its shard
-//   4. the first to each: the mark of the collection, the texts of the trace, and the names of all shards
+//   4. the first to each: the mark of the collection, and the texts of the trace
 //   5. each to the first: that its shard is whole, beside its place
-//   6. the first to each, one after the other: to put it there. The answer is whether trace.db is there, too; else it
-//      follows (team/file_copies.h), and a last answer says that it is written
+//   6. the first to each, one after the other, when its trace.db is whole, too: nothing. The answer is whether the new
+//      trace.db is seen, beside its place; else it follows (team/file_copies.h), and another answer
+//   7. the first to each, to put both in place: nothing. Each answers when it has
+//
 //
 // The first process gives ids and names in the order of ranks, so that the file is the same whoever reads a rank.
 #pragma once
 
 #include <filesystem>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,10 @@ void helpBuildTrace(RankSources& sources, team::Team& team, uint64_t keepBytes, 
 
 /// In the first process: the extents of the others' shards. `processes`: those that write one, with its name.
 std::vector<store::Extent> receiveExtents(team::Team& team, const std::map<int, std::string>& processes);
-/// Waits until all shards are whole: they are `files`, with the first process's own.
+/// Waits until all shards are whole.
 void sealShards(team::Team& team, const std::map<int, std::string>& processes, const std::string& mark,
-                const std::vector<std::string>& texts, const std::set<std::string>& files);
-/// Has them put in place, and trace.db, which is in its place, copied to hosts that do not see it.
-void placeShards(team::Team& team, const std::map<int, std::string>& processes, const std::filesystem::path& database);
+                const std::vector<std::string>& texts);
+/// Has the new trace.db, which is whole in `file`, copied to hosts that do not see it, and then all put in place.
+void placeShards(team::Team& team, const std::map<int, std::string>& processes, const std::filesystem::path& file);
 
 }  // namespace rankscope::collector

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <future>
 #include <set>
-#include <tuple>
 
 #include "collector/ingest/collective_matching.h"
 #include "collector/ingest/first_death.h"
@@ -141,23 +140,20 @@ void TraceBuilder::State::writeShards(store::TraceWriter& writer, const TraceTab
     if (team) writer.write(std::span<const store::Extent>(receiveExtents(*team, otherShards)));
 }
 
-/// Nothing is in its place until all is whole. Who looks between one rename and the next sees that the files do not
-/// belong together.
+/// Nothing is in its place until all is whole, on all hosts. Who looks between one rename and the next sees that the
+/// files do not belong together.
 void TraceBuilder::State::finishShards(store::TraceWriter& writer) {
-    std::vector<store::Extent> extents = writer.extents();
-    std::ranges::sort(extents, {}, [](const store::Extent& extent) { return std::tie(extent.tableName, extent.rank); });
     const std::vector<std::string> texts = writer.texts();
-    const std::string mark = store::shardMark(extents, texts);
-    std::set<std::string> files;
-    if (shard) files.insert(shard->name());
-    for (const auto& [process, file] : otherShards) files.insert(file);
+    const std::string mark = store::newShardMark();
     writer.setMeta(store::kShardsKey, mark);
     if (shard) shard->seal(mark, texts);
     writer.prepare();
-    if (team) sealShards(*team, otherShards, mark, texts, files);
-    if (shard) shard->putInPlace(files);
+    if (team) {
+        sealShards(*team, otherShards, mark, texts);
+        placeShards(*team, otherShards, writer.partFile());
+    }
+    if (shard) shard->putInPlace();
     writer.putInPlace();
-    if (team) placeShards(*team, otherShards, target);
 }
 
 /// Files of a user's choice may be of several runs. Two ranks that are never there at the same time tell it.

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
-#include <map>
+#include <set>
 #include <system_error>
 
 #include "collector/store/error.h"
@@ -18,6 +18,10 @@ namespace fs = std::filesystem;
 
 fs::path madeFolder(const fs::path& database) {
     const fs::path folder = store::shardFolder(database);
+    std::error_code ignored;
+    if (fs::is_symlink(fs::symlink_status(folder, ignored)))
+        throw store::Error(folder.string(), "it is a link, and shards are written into a folder only",
+                           "remove it, or collect without --shards");
     try {
         store::makeFolderInside(folder);
     } catch (const fs::filesystem_error& error) {
@@ -35,12 +39,14 @@ std::string fileNameOf(std::string host) {
     return host;
 }
 
-void removeOthers(const fs::path& folder, const std::set<std::string>& files) {
+/// Shards of other collections than this one.
+void removeOthers(const fs::path& folder, const std::string& mark) {
     std::error_code ignored;
     std::vector<fs::path> old;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-        const std::string name = entry.path().filename().string();
-        if (name.ends_with(".db") && !name.starts_with(".") && !files.contains(name)) old.push_back(entry.path());
+        if (entry.path().extension() != ".db" || entry.path().filename().string().starts_with(".")) continue;
+        const std::string its = store::shardMarkIn(entry.path(), store::kShardOfKey);
+        if (!its.empty() && its != mark) old.push_back(entry.path());
     }
     for (const fs::path& path : old) fs::remove(path, ignored);
 }
@@ -63,20 +69,24 @@ WrittenShard::WrittenShard(const fs::path& database, std::string name)
     : m_folder(madeFolder(database)), m_name(std::move(name)), m_writer(m_folder / m_name) {}
 
 void WrittenShard::seal(const std::string& mark, std::span<const std::string> texts) {
+    m_mark = mark;
     for (const std::string& text : texts) m_writer.intern(text);
+    std::set<int32_t> ranks;
+    for (const store::Extent& extent : m_writer.extents()) ranks.insert(extent.rank);
+    for (const int32_t rank : ranks) m_writer.write(store::Rank{.rank = rank});  // so that it is sound by itself
     m_writer.setMeta(store::kShardOfKey, mark);
     m_writer.prepare();
 }
 
-void WrittenShard::putInPlace(const std::set<std::string>& files) {
+void WrittenShard::putInPlace() {
     m_writer.putInPlace();
-    removeOthers(m_folder, files);
+    removeOthers(m_folder, m_mark);
 }
 
 void removeShards(const fs::path& database) {
     const fs::path folder = store::shardFolder(database);
     std::error_code ignored;
-    if (!fs::is_directory(folder, ignored)) return;
+    if (!fs::is_directory(fs::symlink_status(folder, ignored))) return;
     removeOthers(folder, {});
     fs::remove(folder, ignored);  // unless something else is in it
 }

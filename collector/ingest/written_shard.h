@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,18 +23,19 @@ class WrittenShard {
     const std::string& name() const noexcept { return m_name; }
     store::TraceWriter& events() noexcept { return m_writer; }
 
-    /// Makes it whole: `texts` are those of trace.db, `mark` is store::shardMark().
+    /// Makes it whole: `texts` are those of trace.db, `mark` is store::newShardMark().
     void seal(const std::string& mark, std::span<const std::string> texts);
-    /// Removes shards of earlier collections, too: all whose names are not among `files`.
-    void putInPlace(const std::set<std::string>& files);
+    /// Removes shards of earlier collections from the folder, too, also what was copied there from other hosts.
+    void putInPlace();
 
   private:
     std::filesystem::path m_folder;
-    std::string m_name;
+    std::string m_name, m_mark;
     store::TraceWriter m_writer;
 };
 
-/// Removes the shards of a trace.db that has none any more, and their folder where nothing else is in it.
+/// Removes the shards of a trace.db that has none any more, and their folder where nothing else is in it. What is no
+/// shard stays, and a folder that is a link to another is left alone.
 void removeShards(const std::filesystem::path& database);
 
 }  // namespace rankscope::collector

@@ -153,10 +153,13 @@ TraceReader::TraceReader(const std::filesystem::path& run, WhenLocked whenLocked
     m_database.execute("PRAGMA query_only = ON");
     const Transaction oneState(m_database);
     if (misplaced == MisplacedRows::kept) return;
-    // Shards that are elsewhere are looked at where they are.
-    if (misplaced == MisplacedRows::refused && missingShards().empty()) {
-        if (m_shards) m_shards->openAll();
-        refuseMisplacedRows(m_database);
+    if (misplaced == MisplacedRows::refused && !m_shards) refuseMisplacedRows(m_database);
+    if (misplaced == MisplacedRows::refused && m_shards) {
+        for (const std::string table : kEventTables)  // they are empty: each shard is looked at by itself
+            if (hasTable(table.c_str()) && m_database.integer("SELECT EXISTS (SELECT 1 FROM main." + table + ")") != 0)
+                throw Error(m_database.file(), "damaged: it has shards, and events of its own in table " + table,
+                            kMakeItAgain);
+        m_shards->checkAll(missing);
     }
     refuseStrangeStrings();
 }
@@ -166,7 +169,8 @@ TraceReader::~TraceReader() = default;
 void TraceReader::findShards(MissingShards missing) {
     if (m_database.integer("SELECT EXISTS (SELECT 1 FROM shard)") == 0) return;
     m_shards = std::make_unique<Shards>(m_database, meta(kShardsKey, ""), m_extents);
-    if (missing == MissingShards::refused) m_shards->openAll();
+    if (missing == MissingShards::refused)
+        for (const auto& [rank, file] : m_shards->fileOfRank()) m_shards->of(rank);
     attachShardTables(m_database, *m_shards);
 }
 

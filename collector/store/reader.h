@@ -39,10 +39,6 @@ class Cursor {
 /// for all threads and processes that read a file together is enough (lookedFor).
 enum class MisplacedRows : uint8_t { refused, kept, lookedFor };
 
-/// Where the events of some ranks lie in shards (shards.h) on other hosts: `elsewhere` reads what is here, and throws
-/// Error for the rest when it is asked for.
-enum class MissingShards : uint8_t { refused, elsewhere };
-
 /// Reads a trace.db and its shards, as one; never writes. One reader per thread. Throws Error when there is no file,
 /// when it is none of ours, not whole, damaged (DamagedFile; misplaced_rows.h), of another schema version, or held by
 /// another program (LockedFile).

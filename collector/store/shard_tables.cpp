@@ -4,9 +4,10 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
-#include <set>
+#include <optional>
 
 #include "collector/store/error.h"
 #include "collector/store/tables.h"
@@ -27,8 +28,10 @@ struct ShardTable {
 
 struct ShardCursor {
     sqlite3_vtab_cursor base;
-    std::vector<Shards::Part> parts;
-    size_t next = 0;  // part
+    const std::vector<Shards::Part>* parts = nullptr;
+    size_t next = 0;              // part
+    IdRange ids;                  // that are wanted
+    std::optional<int64_t> rank;  // the same; none: all
     Database* database = nullptr;
     std::unique_ptr<Statement> rows;
     bool atEnd = false;
@@ -65,11 +68,12 @@ void goOn(ShardCursor& cursor) {
     for (;;) {
         if (cursor.rows && cursor.rows->step()) return;
         giveBack(cursor);
-        if (cursor.next == cursor.parts.size()) {
+        if (cursor.next == cursor.parts->size() || (*cursor.parts)[cursor.next].ids.first > cursor.ids.last) {
             cursor.atEnd = true;
             return;
         }
-        const Shards::Part& part = cursor.parts[cursor.next++];
+        const Shards::Part& part = (*cursor.parts)[cursor.next++];
+        if (cursor.rank && part.rank != *cursor.rank) continue;
         cursor.database = table.shards->of(part.rank);
         if (cursor.database == nullptr) continue;
         std::vector<std::unique_ptr<Statement>>& free = table.free[cursor.database];
@@ -81,12 +85,12 @@ void goOn(ShardCursor& cursor) {
             cursor.rows = std::move(free.back());
             free.pop_back();
         }
-        cursor.rows->bind(1, part.ids.first).bind(2, part.ids.last);
+        cursor.rows->bind(1, std::max(part.ids.first, cursor.ids.first))
+            .bind(2, std::min(part.ids.last, cursor.ids.last));
     }
 }
 
-int connectTable(sqlite3* handle, void* client, int count, const char* const* words, sqlite3_vtab** made,
-                 char** error) {
+int madeTable(sqlite3* handle, void* client, int count, const char* const* words, sqlite3_vtab** made, char** error) {
     auto table = std::make_unique<ShardTable>();
     table->base = {};
     table->shards = static_cast<Shards*>(client);
@@ -106,7 +110,8 @@ int connectTable(sqlite3* handle, void* client, int count, const char* const* wo
         declaration += (column == 0 ? "\"" : ", \"") + name + "\" " +
                        reinterpret_cast<const char*>(sqlite3_column_text(columns, 1));
     }
-    sqlite3_finalize(columns);
+    code = sqlite3_finalize(columns);  // what ended the loop
+    if (code != SQLITE_OK) return code;
     if (table->idColumn < 0 || table->rankColumn < 0) {
         *error = sqlite3_mprintf("table %s has no column id or rank", table->name.c_str());
         return SQLITE_ERROR;
@@ -117,6 +122,15 @@ int connectTable(sqlite3* handle, void* client, int count, const char* const* wo
     return SQLITE_OK;
 }
 
+int connectTable(sqlite3* handle, void* client, int count, const char* const* words, sqlite3_vtab** made,
+                 char** error) {
+    try {
+        return madeTable(handle, client, count, words, made, error);
+    } catch (const std::bad_alloc&) {
+        return SQLITE_NOMEM;
+    }
+}
+
 int disconnectTable(sqlite3_vtab* table) {
     delete reinterpret_cast<ShardTable*>(table);
     return SQLITE_OK;
@@ -124,7 +138,9 @@ int disconnectTable(sqlite3_vtab* table) {
 
 int chooseParts(sqlite3_vtab* base, sqlite3_index_info* info) {
     const auto& table = *reinterpret_cast<ShardTable*>(base);
-    std::string wanted;
+    auto* wanted = static_cast<char*>(sqlite3_malloc(info->nConstraint + 1));
+    if (wanted == nullptr) return SQLITE_NOMEM;
+    int arguments = 0;
     for (int i = 0; i < info->nConstraint; ++i) {
         const auto& constraint = info->aConstraint[i];
         if (constraint.usable == 0) continue;
@@ -137,19 +153,20 @@ int chooseParts(sqlite3_vtab* base, sqlite3_index_info* info) {
             letter = idTo;
         if (constraint.iColumn == table.rankColumn && constraint.op == SQLITE_INDEX_CONSTRAINT_EQ) letter = rankIs;
         if (letter == 0) continue;
-        wanted += letter;
-        info->aConstraintUsage[i].argvIndex = static_cast<int>(wanted.size());  // SQLite looks at each row once more
+        wanted[arguments] = letter;
+        info->aConstraintUsage[i].argvIndex = ++arguments;  // SQLite looks at each row once more
     }
-    const auto has = [&wanted](char letter) { return wanted.find(letter) != std::string::npos; };
+    wanted[arguments] = 0;
+    const auto has = [wanted](char letter) { return std::strchr(wanted, letter) != nullptr; };
     info->estimatedRows = has(idIs) ? 1 : has(idFrom) && has(idTo) ? 1000 : has(rankIs) ? 30'000 : 10'000'000;
     info->estimatedCost = 10 + static_cast<double>(info->estimatedRows);
     if (has(idIs)) info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
     if (info->nOrderBy == 1 && info->aOrderBy[0].desc == 0 &&
         (info->aOrderBy[0].iColumn == table.idColumn || info->aOrderBy[0].iColumn == -1))
         info->orderByConsumed = 1;
-    info->idxStr = sqlite3_mprintf("%s", wanted.c_str());
+    info->idxStr = wanted;
     info->needToFreeIdxStr = 1;
-    return info->idxStr != nullptr ? SQLITE_OK : SQLITE_NOMEM;
+    return SQLITE_OK;
 }
 
 int openParts(sqlite3_vtab*, sqlite3_vtab_cursor** made) {
@@ -165,28 +182,31 @@ int closeParts(sqlite3_vtab_cursor* base) {
     return code;
 }
 
-/// What may hold a row that meets the condition: SQLite itself looks at each. A value that is no integer leaves all.
-void narrow(char wanted, sqlite3_value* value, std::vector<Shards::Part>& parts) {
+/// Leaves out what holds no row that meets the condition: SQLite itself looks at each. A value that is no integer
+/// leaves all.
+void narrow(char wanted, sqlite3_value* value, ShardCursor& cursor) {
     if (sqlite3_value_type(value) != SQLITE_INTEGER) return;
     const int64_t number = sqlite3_value_int64(value);
     if (wanted == rankIs) {
-        std::erase_if(parts, [number](const Shards::Part& part) { return part.rank != number; });
+        if (cursor.rank && *cursor.rank != number) cursor.ids = {};
+        cursor.rank = number;
         return;
     }
-    for (Shards::Part& part : parts) {
-        if (wanted != idTo) part.ids.first = std::max(part.ids.first, number);
-        if (wanted != idFrom) part.ids.last = std::min(part.ids.last, number);
-    }
-    std::erase_if(parts, [](const Shards::Part& part) { return part.ids.empty(); });
+    if (wanted != idTo) cursor.ids.first = std::max(cursor.ids.first, number);
+    if (wanted != idFrom) cursor.ids.last = std::min(cursor.ids.last, number);
 }
 
 int filterParts(sqlite3_vtab_cursor* base, int, const char* wanted, int count, sqlite3_value** values) {
     auto& cursor = *reinterpret_cast<ShardCursor*>(base);
     return guarded(base->pVtab, [&] {
         giveBack(cursor);
-        cursor.parts = tableOf(cursor).shards->partsOf(tableOf(cursor).name);
-        for (int i = 0; i < count; ++i) narrow(wanted[i], values[i], cursor.parts);
-        cursor.next = 0;
+        cursor.parts = &tableOf(cursor).shards->partsOf(tableOf(cursor).name);
+        cursor.ids = {INT64_MIN, INT64_MAX};
+        cursor.rank.reset();
+        for (int i = 0; i < count; ++i) narrow(wanted[i], values[i], cursor);
+        const auto first = std::ranges::lower_bound(*cursor.parts, cursor.ids.first, {},
+                                                    [](const Shards::Part& part) { return part.ids.last; });
+        cursor.next = static_cast<size_t>(first - cursor.parts->begin());
         cursor.atEnd = false;
         goOn(cursor);
     });
@@ -235,7 +255,6 @@ void attachShardTables(Database& trace, Shards& shards) {
     constexpr const char* kName = "rankscope_shards";
     checkSqlite(sqlite3_create_module_v2(trace.handle(), kName, &kModule, &shards, nullptr), trace, "create_module",
                 kName);
-    trace.execute("PRAGMA temp_store = MEMORY");
     for (const std::string table : kEventTables) {
         if (trace.integer("SELECT count(*) FROM main.sqlite_master WHERE type = 'table' AND name = '" + table + "'") ==
             0)

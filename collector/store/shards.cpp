@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 #include <set>
 
 #include "collector/store/error.h"
+#include "collector/store/misplaced_rows.h"
 #include "collector/store/tables.h"
 #include "collector/store/whole_file.h"
 
@@ -38,17 +40,25 @@ std::filesystem::path shardFolder(const std::filesystem::path& database) {
     return database.parent_path() / "trace.d";
 }
 
-std::string shardMark(std::span<const Extent> extents, std::span<const std::string> texts) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    const auto take = [&hash](std::string_view bytes) {
-        for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
-        hash = (hash ^ 0xffu) * 0x100000001b3u;  // which is in no text
-    };
-    for (const Extent& extent : extents)
-        take(fmt::format("{} {} {} {} {}", extent.tableName, extent.rank, extent.firstId, extent.lastId,
-                         extent.maxDurNs));
-    for (const std::string& text : texts) take(text);
-    return fmt::format("{:016x}", hash);
+std::string newShardMark() {
+    std::random_device random;
+    std::string mark;
+    for (int word = 0; word < 4; ++word) mark += fmt::format("{:08x}", random());
+    return mark;
+}
+
+std::string shardMarkIn(const std::filesystem::path& file, const char* key) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(file, ignored))) return {};
+    try {
+        refuseOtherFiles(file.string());
+        Database database(file.string(), OpenMode::readOnly);
+        Statement mark(database, "SELECT value FROM meta WHERE key = ?1");
+        mark.bind(1, std::string_view(key));
+        return mark.step() ? std::string(mark.text(0)) : std::string();
+    } catch (const Error&) {
+        return {};
+    }
 }
 
 Shards::Shards(Database& trace, std::string mark, const Extents& extents)
@@ -56,7 +66,7 @@ Shards::Shards(Database& trace, std::string mark, const Extents& extents)
     Statement rows(trace, "SELECT rank, file FROM main.shard ORDER BY rank");
     while (rows.step()) {
         std::string file(rows.text(1));
-        if (!isName(file))
+        if (!isName(file) || rows.integer(0) != static_cast<int32_t>(rows.integer(0)))
             throw Error(trace.file(),
                         fmt::format("damaged: table shard says that rank {} is in \"{}\"", rows.integer(0), file),
                         kCollectAgain);
@@ -66,12 +76,17 @@ Shards::Shards(Database& trace, std::string mark, const Extents& extents)
         throw Error(trace.file(), "damaged: it has shards, and does not say which", kCollectAgain);
 }
 
-std::vector<std::string> Shards::missing() const {
+const std::vector<std::string>& Shards::missing() {
+    if (m_missing) return *m_missing;
     std::set<std::string> files;
     for (const auto& [rank, file] : m_fileOfRank) files.insert(file);
-    std::error_code ignored;
-    std::erase_if(files, [&](const std::string& file) { return std::filesystem::exists(m_folder / file, ignored); });
-    return {files.begin(), files.end()};
+    // What cannot be read is here, and is refused when it is opened.
+    std::erase_if(files, [&](const std::string& file) {
+        std::error_code ignored;
+        const std::string mark = shardMarkIn(m_folder / file, kShardOfKey);
+        return std::filesystem::exists(m_folder / file, ignored) && (mark.empty() || mark == m_mark);
+    });
+    return m_missing.emplace(files.begin(), files.end());
 }
 
 Database* Shards::of(int32_t rank) {
@@ -79,8 +94,11 @@ Database* Shards::of(int32_t rank) {
     return at == m_fileOfRank.end() ? nullptr : &open(at->second);
 }
 
-void Shards::openAll() {
-    for (const auto& [rank, file] : m_fileOfRank) open(file);
+void Shards::checkAll(MissingShards others) {
+    std::set<std::string> checked;
+    if (others == MissingShards::elsewhere) checked = {missing().begin(), missing().end()};
+    for (const auto& [rank, file] : m_fileOfRank)
+        if (checked.insert(file).second) refuseMisplacedRows(open(file));
 }
 
 const std::vector<Shards::Part>& Shards::partsOf(const std::string& table) {

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -30,8 +29,15 @@ inline constexpr const char* kShardOfKey = "shard_of";  ///< in meta of a shard:
 /// trace.d beside trace.db.
 std::filesystem::path shardFolder(const std::filesystem::path& database);
 
-/// What tells the shards of one collection from those of another, by what they hold: FNV-1a over it, in hexadecimal.
-std::string shardMark(std::span<const Extent> extents, std::span<const std::string> texts);
+/// What tells the shards of one collection from those of another: drawn anew for each, in hexadecimal.
+std::string newShardMark();
+
+/// The mark that `file` bears in meta under `key`; empty where it is no regular file, no SQLite database, or has none.
+std::string shardMarkIn(const std::filesystem::path& file, const char* key);
+
+/// Where the events of some ranks lie in shards on other hosts: `elsewhere` reads what is here, and throws Error for
+/// the rest when it is asked for.
+enum class MissingShards : uint8_t { refused, elsewhere };
 
 using Extents = std::map<std::pair<std::string, int32_t>, Extent>;  ///< by table and rank
 
@@ -42,8 +48,8 @@ class Shards {
     /// `extents`: those of trace.db; must outlive it.
     Shards(Database& trace, std::string mark, const Extents& extents);
 
-    /// Which of the files `Shard::file` names are where trace.db is looked for. Of their contents nothing is said.
-    std::vector<std::string> missing() const;
+    /// Which of the files are not where trace.db is, or are of another collection. Of others' contents nothing is said.
+    const std::vector<std::string>& missing();
     const std::map<int32_t, std::string>& fileOfRank() const noexcept { return m_fileOfRank; }
 
     /// The shard with this rank's events; null where no shard has them. Throws Error for a file that is missing, of
@@ -57,8 +63,9 @@ class Shards {
     };
     const std::vector<Part>& partsOf(const std::string& table);
 
-    /// Throws Error for the first one that of() would refuse.
-    void openAll();
+    /// Looks into those that are here. Throws Error where of() would, and where a row at an end of an extent is missing
+    /// or another rank's, and others belong to none (misplaced_rows.h).
+    void checkAll(MissingShards others);
 
   private:
     Database& open(const std::string& file);
@@ -68,6 +75,7 @@ class Shards {
     std::string m_mark;
     const Extents& m_extents;
     std::map<int32_t, std::string> m_fileOfRank;
+    std::optional<std::vector<std::string>> m_missing;
     std::map<std::string, Database> m_open;
     std::map<std::string, std::vector<Part>> m_parts;
 };

@@ -412,6 +412,10 @@ void TraceWriter::prepare() {
     syncFile(state.part.string());
 }
 
+const std::filesystem::path& TraceWriter::partFile() const {
+    return m_state->part;
+}
+
 void TraceWriter::putInPlace() {
     State& state = *m_state;
     std::error_code error;

@@ -56,6 +56,8 @@ class TraceWriter {
     /// The same in two parts, for files that belong together: what can fail for want of space is prepare().
     void prepare();
     void putInPlace();
+    /// Where it is until then.
+    const std::filesystem::path& partFile() const;
 
   private:
     void writeSymbols();

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`mpirun rankscope collect` over four hosts that share no folder: network namespaces of this machine, with host names and disks of their own."""
 
+import json
 import os
 import pathlib
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -126,6 +128,34 @@ class MpiHosts(VirtualRunTest):
         for n in range(1, HOSTS):
             shutil.copy2(self.disk(n) / f"all/trace.d/node{n}.db", self.disk(0) / "all/trace.d")
         self.assertEqual(self.on_host(0, "analyze", "all", "--format", "json").stdout, alone[0])
+
+    def test_collecting_again_replaces_what_lies_on_any_host(self):
+        self.start_hosts("all", SMALL)
+        self.on_all("collect", "all", "--shards")
+        shutil.copy2(self.disk(3) / "all/trace.d/node3.db", self.disk(0) / "all/trace.d")  # as a user may
+        for file in (self.disk(2) / "all/capture").glob("*.cap"):
+            file.unlink()
+        self.on_all("collect", "all", "--shards", "--links", "intra:gbps=111,alpha_us=7;inter:gbps=33,alpha_us=9")
+        self.assertEqual([self.shards(n, "all") for n in (0, 1, 3)], [["node0.db"], ["node1.db"], ["node3.db"]])
+        small = (self.disk(0) / "all/trace.db").read_bytes()
+        self.assertEqual([(self.disk(n) / "all/trace.db").read_bytes() == small for n in (1, 3)], [True, True])
+        told = json.loads(self.on_all("analyze", "all", "--format", "json").stdout)
+        self.assertEqual(told["run"]["ranks"], [0, 1, 2, 3, 6, 7])
+        self.assertIn("--links", json.dumps(told["link_peaks"]))
+
+    def test_a_shard_with_lost_events_is_refused_by_its_host(self):
+        self.start_hosts("all", SMALL)
+        self.on_all("collect", "all", "--shards")
+        for n in (0, 2):
+            shard = self.disk(n) / f"all/trace.d/node{n}.db"
+            kept = shard.read_bytes()
+            with sqlite3.connect(shard) as database:
+                database.execute("DELETE FROM kernel WHERE id = (SELECT max(last_id) FROM extent WHERE table_name = 'kernel')")
+            database.close()
+            refused = self.on_all("analyze", "all", status=3)
+            self.assertIn(f"all/trace.d/node{n}.db: damaged: events that table extent promises are missing".encode(), refused.stderr)
+            self.assertEqual(refused.stderr.count(b"(on node2)"), n // 2, refused.stderr)
+            shard.write_bytes(kept)
 
     def test_the_shards_of_a_job_that_failed_are_copied_to_the_first_host(self):
         self.start_hosts("all", dict(SMALL, faults=[{"kind": "kill", "rank": 5, "step": 3}]), status=-9)

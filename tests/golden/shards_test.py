@@ -65,6 +65,35 @@ class Shards(VirtualRunTest):
         self.assertEqual((self.folder / "job/trace.db").read_bytes(), before)
         self.assertEqual([path.name for path in (self.folder / "job/trace.d").iterdir()], ["notes.txt"])
 
+    def test_only_shards_are_removed(self):
+        self.collect()
+        elsewhere = self.folder / "elsewhere"
+        (self.folder / "job/trace.d").rename(elsewhere)
+        shutil.copy2(self.folder / "job/trace.db", elsewhere / "accounts.db")
+        (elsewhere / "letters.db").write_text("mine")
+        kept = sorted(elsewhere.iterdir())
+        (self.folder / "job/trace.d").symlink_to(elsewhere)
+        refused = self.check_run(RANKSCOPE, "-q", "collect", "job", "--shards", status=3)
+        self.assertIn(b"job/trace.d: it is a link", refused.stderr)
+        self.check_run(RANKSCOPE, "-q", "collect", "job")
+        self.assertEqual(sorted(elsewhere.iterdir()), kept)
+        (self.folder / "job/trace.d").unlink()
+        elsewhere.rename(self.folder / "job/trace.d")
+        self.check_run(RANKSCOPE, "-q", "collect", "job", "--shards")
+        self.check_run(RANKSCOPE, "-q", "collect", "job")
+        self.assertEqual(sorted(path.name for path in (self.folder / "job/trace.d").iterdir()), ["accounts.db", "letters.db"])
+
+    def test_what_a_killed_collection_left_is_removed(self):
+        self.collect()
+        left = self.folder / "job/trace.d/.host.db.4194399.part"  # above the largest pid
+        left.write_text("half")
+        self.check_run(RANKSCOPE, "-q", "collect", "job", "--shards")
+        self.assertFalse(left.exists())
+
+    def test_several_folders_have_no_shards(self):
+        refused = self.check_run(RANKSCOPE, "collect", "job", "job", "--shards", status=2)
+        self.assertIn(b"--shards takes one NAME", refused.stderr)
+
     def refused(self, shard, cause):
         """`analyze` names the shard and the cause, and leaves trace.db as it was."""
         before = (self.folder / "job/trace.db").read_bytes()
@@ -104,10 +133,7 @@ class Shards(VirtualRunTest):
         changed("DELETE FROM extent WHERE table_name = 'kernel' AND rank = 2")
         self.refused(shard, "damaged: its table extent is not what trace.db says of ranks 0, 1, 2 and 1 more")
         changed("DELETE FROM kernel WHERE id = (SELECT last_id FROM extent WHERE table_name = 'kernel' AND rank = 2)")
-        before = (self.folder / "job/trace.db").read_bytes()
-        refused = self.check_run(RANKSCOPE, "-q", "analyze", "job", status=3)
-        self.assertIn(b"events that table extent promises are missing", refused.stderr)
-        self.assertEqual((self.folder / "job/trace.db").read_bytes(), before)
+        self.refused(shard, "damaged: events that table extent promises are missing, or are another rank's (kernel)")
 
     @unittest.skipUnless(HAS_MPI, "Open MPI is not here")
     def test_a_rank_in_two_shards_is_refused(self):

@@ -8,12 +8,14 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <regex>
 #include <sstream>
 #include <string>
 
 #include "analyzer/text/lists.h"
+#include "collector/store/shards.h"
 
 namespace rankscope::cli {
 namespace {
@@ -76,14 +78,30 @@ std::vector<pid_t> liveRanks(const fs::path& captureFolder) {
     return live;
 }
 
-void removeLeftovers(const fs::path& database) {
-    const std::string prefix = "." + database.filename().string() + ".";
+namespace {
+
+/// `isWanted`: of the name of what was being written.
+void removeLeftoversIn(const fs::path& folder, const std::function<bool(const std::string& target)>& isWanted) {
     std::error_code ignored;
-    for (const auto& entry :
-         fs::directory_iterator(database.has_parent_path() ? database.parent_path() : fs::path("."), ignored)) {
-        const auto pid = writerOf(entry.path().filename().string(), prefix);
-        if (pid && *pid > 0 && kill(*pid, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
+    if (fs::is_symlink(fs::symlink_status(folder, ignored))) return;
+    std::vector<fs::path> left;
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+        const std::string name = entry.path().filename().string();
+        const size_t end = name.find(".db.");
+        if (!name.starts_with(".") || end == std::string::npos || !isWanted(name.substr(1, end + 2))) continue;
+        const auto pid = writerOf(name, name.substr(0, end + 4));
+        if (pid && *pid > 0 && kill(*pid, 0) != 0 && errno == ESRCH) left.push_back(entry.path());
     }
+    for (const fs::path& path : left) fs::remove(path, ignored);
+}
+
+}  // namespace
+
+void removeLeftovers(const fs::path& database) {
+    const std::string name = database.filename().string();
+    removeLeftoversIn(database.has_parent_path() ? database.parent_path() : fs::path("."),
+                      [&](const std::string& target) { return target == name; });
+    removeLeftoversIn(store::shardFolder(database), [](const std::string&) { return true; });
 }
 
 }  // namespace rankscope::cli

@@ -25,9 +25,9 @@ bool descendsFrom(pid_t pid, std::span<const pid_t> ancestors);
 // ring file, or one whose name (HOST.PID.START) is that of no process any more.
 std::vector<pid_t> liveRanks(const std::filesystem::path& captureFolder);
 
-// Takes away what writers of this database left beside it when they were killed: .trace.db.PID.part, and SQLite's
-// journal of it, of processes that are gone. For callers that know no other host to be writing it: a pid tells nothing
-// there.
+// Takes away what writers of this database and its shards left beside them when they were killed: .trace.db.PID.part,
+// and SQLite's journal of it, of processes that are gone. For callers that know no other host to be writing it: a pid
+// tells nothing there.
 void removeLeftovers(const std::filesystem::path& database);
 
 }  // namespace rankscope::cli

@@ -228,7 +228,8 @@ void collectOnDemand(const RunInput& input, const Console& console, team::Team* 
         return tellContents(input.database, console);
     }
     if (input.captures.empty()) throw VerbError(kExitInput, fmt::format("{} does not exist", input.database.string()));
-    const Collected collected = collectRun(input, console, {}, {}, team);
+    const bool hadShards = !store::shardMarkIn(input.database, store::kShardsKey).empty();
+    const Collected collected = collectRun(input, console, {}, {}, team, hadShards);
     requireRecorded(collected, input.directory.string());
     console.note(fmt::format("collected the captures first: {}", collected.summary));
     if (!collected.warning.empty()) console.warning(collected.warning);
@@ -241,6 +242,7 @@ void helpCollect(const std::vector<std::string>& runs, team::Team& team) {
     std::error_code ignored;
     for (const std::string& run : runs)
         directories.push_back(fs::is_regular_file(run, ignored) ? fs::absolute(run).parent_path() : directoryOf(run));
+    removeLeftovers(directories.front() / "trace.db");
     collector::helpCollect(directories, team);
 }
 

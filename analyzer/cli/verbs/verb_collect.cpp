@@ -24,6 +24,9 @@ RunInput findRecordedRun(const std::string& run) {
 int collect(const std::vector<std::string>& runs, const std::string& links, bool shards, const Console& console,
             team::Team* team) {
     const std::string& run = runs.front();
+    if (shards && runs.size() > 1)
+        throw VerbError(kExitUsage, "--shards takes one NAME, which each host has for itself",
+                        "give the run the same name on all hosts, or collect without --shards");
     const RunInput input = findRecordedRun(run);
     std::vector<std::filesystem::path> otherHosts;
     for (size_t i = 1; i < runs.size(); ++i) otherHosts.push_back(findRecordedRun(runs[i]).directory);

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,9 @@ class ShardsTest : public testing::Test {
         part.intern("gemm");
         part.write(std::span<const Kernel>(rows));
         trace.write(std::span<const Extent>(part.extents()));
+        std::set<int32_t> ranks;
+        for (const Kernel& row : rows) ranks.insert(row.rank);
+        for (const int32_t rank : ranks) part.write(Rank{.rank = rank});
         part.setMeta(kShardOfKey, mark);
         part.finish();
     }
@@ -148,12 +152,33 @@ TEST_F(ShardsTest, ShardsOfAnotherCollectionAreRefused) {
     }
 }
 
-TEST(ShardMark, TellsExtentsAndTextsApart) {
-    const std::vector<Extent> extents{{"kernel", 0, 1, 9, 4}}, others{{"kernel", 0, 1, 10, 4}};
-    const std::vector<std::string> texts{"ab", "c"}, cutOtherwise{"a", "bc"};
-    EXPECT_EQ(shardMark(extents, texts), shardMark(extents, texts));
-    EXPECT_NE(shardMark(extents, texts), shardMark(others, texts));
-    EXPECT_NE(shardMark(extents, texts), shardMark(extents, cutOtherwise));
+TEST_F(ShardsTest, AMarkIsThatOfAShardOrOfATraceWithShards) {
+    EXPECT_EQ(shardMarkIn(shard("a.db"), kShardOfKey), "mark");
+    EXPECT_EQ(shardMarkIn(database(), kShardsKey), "mark");
+    EXPECT_EQ(shardMarkIn(database(), kShardOfKey), "");
+    EXPECT_EQ(shardMarkIn(shard("none.db"), kShardOfKey), "");
+    std::filesystem::create_symlink(shard("a.db"), shard("link.db"));
+    EXPECT_EQ(shardMarkIn(shard("link.db"), kShardOfKey), "");
+    std::ofstream(shard("text.db")) << "no database";
+    EXPECT_EQ(shardMarkIn(shard("text.db"), kShardOfKey), "");
+    EXPECT_NE(newShardMark(), newShardMark());
+    EXPECT_EQ(newShardMark().size(), 32u);
+}
+
+TEST_F(ShardsTest, EventsThatAreMissingOrAnotherRanksAreRefusedWhereTheShardIs) {
+    const auto change = [&](const char* sql) { Database(shard("a.db").string(), OpenMode::readWrite).execute(sql); };
+    std::filesystem::remove(shard("b.db"));
+    TraceReader{database(), {}, MisplacedRows::refused, MissingShards::elsewhere};
+    change("DELETE FROM kernel WHERE id = 3");
+    EXPECT_THROW((TraceReader{database(), {}, MisplacedRows::refused, MissingShards::elsewhere}), Error);
+    TraceReader{database(), {}, MisplacedRows::lookedFor, MissingShards::elsewhere};
+}
+
+TEST_F(ShardsTest, ATraceWithShardsHasNoEventsOfItsOwn) {
+    Database(database().string(), OpenMode::readWrite)
+        .execute(
+            "INSERT INTO kernel (id, rank, stream_id, start_ns, dur_ns, name_id, nccl) VALUES (9, 1, 1, 1, 1, 1, 0)");
+    EXPECT_THROW(TraceReader{database()}, Error);
 }
 
 }  // namespace
