@@ -127,7 +127,7 @@ Database& Shards::open(const std::string& file) {
     if (!mark.step() || mark.text(0) != m_mark)
         throw Error(path, "it belongs to another collection than trace.db", kCollectAgain);
     refuseOtherRanks(shard, file);
-    shard.execute("PRAGMA cache_size = -8192; PRAGMA mmap_size = 0; PRAGMA query_only = ON");
+    shard.execute("PRAGMA cache_size = -4096; PRAGMA mmap_size = 0; PRAGMA query_only = ON");
     return m_open.emplace(file, std::move(shard)).first->second;
 }
 

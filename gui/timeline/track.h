@@ -67,7 +67,7 @@ static_assert(sizeof(PyramidNode) == 32);
 /// so any thread may read it. 20 bytes an event, 28 where any of them waits; the pyramid adds 11.
 class Track {
   public:
-    static constexpr uint32_t kFan = 8;  ///< events below a node of the lowest level, nodes below one of a higher level
+    static constexpr uint32_t kFan = 4;  ///< events below a node of the lowest level, nodes below one of a higher level
     static constexpr uint32_t kMaxName = (1u << 28) - 1;
 
     Track() = default;
