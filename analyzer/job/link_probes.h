@@ -4,8 +4,10 @@
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analyzer/costs/nccl_formulas.h"

@@ -85,10 +85,11 @@ facts::Instances gatherInstances(store::TraceReader& trace, team::Team& team, co
 void readSmallTablesOfTeam(const std::filesystem::path& database, TraceReaders& readers, const LoadOptions& options,
                            PhaseOne& result) {
     std::optional<store::TraceReader> trace;
-    const auto open = [&] {
-        trace.emplace(database, nullptr, store::MisplacedRows::refused, store::MissingShards::elsewhere);
+    const auto open = [&](store::MisplacedRows misplaced) {
+        trace.emplace(database, nullptr, misplaced, store::MissingShards::elsewhere);
     };
-    open();
+    // The shards that are here have been looked into.
+    open(readers.ofShard.empty() ? store::MisplacedRows::refused : store::MisplacedRows::lookedFor);
     result.shardOfRank = trace->shardOfRank();
     facts::Instances instances = gatherInstances(*trace, *options.team, readers.taking);
     std::vector<std::string> missing = trace->missingShards();
@@ -103,7 +104,7 @@ void readSmallTablesOfTeam(const std::filesystem::path& database, TraceReaders& 
     }
     fetchShards(database, readers, missing, options);
     if (!missing.empty()) {
-        open();
+        open(store::MisplacedRows::refused);
         read(std::move(instances));
     }
     result.window = replay::replayWindowOfReplicas(*trace, result.facts, options.replayed);
@@ -191,8 +192,8 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
 std::optional<facts::TraceFacts> helpPhaseOne(const std::filesystem::path& database, team::Team& team,
                                               const PhaseOneHelp& help) {
     const auto mark = team::Unpacker(team.await(), team.nameOf(0)).get<TraceMark>();
-    const SeenTrace seen = lookAt(database);
-    team.send(team::Packer()(seen.mark == mark)(seen.shards).take());
+    const bool sees = markOf(database) == mark;
+    team.send(team::Packer()(sees)(sees ? shardsHere(database, mark) : std::vector<std::string>()).take());
     const auto readers = team::Unpacker(team.await(), team.nameOf(0)).get<TraceReaders>();
     const auto place = std::ranges::find(readers.taking, team.self());
     if (place == readers.taking.end()) return std::nullopt;

@@ -40,23 +40,27 @@ TraceMark markOfBytes(const std::filesystem::path& database) {
 
 }  // namespace
 
-SeenTrace lookAt(const std::filesystem::path& database) {
-    SeenTrace seen{{.ofShards = store::shardMarkIn(database, store::kShardsKey)}, {}};
-    if (seen.mark.ofShards.empty()) return {markOfBytes(database), {}};
+TraceMark markOf(const std::filesystem::path& database) {
+    TraceMark mark{.ofShards = store::shardMarkIn(database, store::kShardsKey)};
+    return mark.ofShards.empty() ? markOfBytes(database) : mark;
+}
+
+std::vector<std::string> shardsHere(const std::filesystem::path& database, const TraceMark& mark) {
+    if (mark.ofShards.empty()) return {};
     store::TraceReader trace(database, {}, store::MisplacedRows::refused, store::MissingShards::elsewhere);
-    std::set<std::string> there;
-    for (const auto& [rank, file] : trace.shardOfRank()) there.insert(file);
-    for (const std::string& file : trace.missingShards()) there.erase(file);
-    seen.shards.assign(there.begin(), there.end());
-    return seen;
+    std::set<std::string> here;
+    for (const auto& [rank, file] : trace.shardOfRank()) here.insert(file);
+    for (const std::string& file : trace.missingShards()) here.erase(file);
+    return {here.begin(), here.end()};
 }
 
 TraceReaders findReaders(const std::filesystem::path& database, const LoadOptions& options) {
     team::Team& team = *options.team;
-    const SeenTrace own = lookAt(database);
-    team.sendToAll(team::Packer()(own.mark).take());
+    const TraceMark mark = markOf(database);
+    const std::vector<std::string> own = shardsHere(database, mark);
+    team.sendToAll(team::Packer()(mark).take());
     TraceReaders readers{{0}, {}};
-    for (const std::string& shard : own.shards) readers.ofShard[shard].push_back(0);
+    for (const std::string& shard : own) readers.ofShard[shard].push_back(0);
     for (int process = 1; process < team.size(); ++process) {
         bool sees = false;
         std::vector<std::string> shards;

@@ -28,13 +28,7 @@ void forEachField(TraceMark& value, const Visit& visit) {
     visit(bytes, hash, ofShards);
 }
 
-/// A trace.db as a process sees it.
-struct SeenTrace {
-    TraceMark mark;
-    std::vector<std::string> shards;  // that are there
-};
-
-/// What a team sees of it.
+/// What a team sees of a trace.db.
 struct TraceReaders {
     std::vector<int> taking;                          // processes that see the trace.db
     std::map<std::string, std::vector<int>> ofShard;  // those that see a shard
@@ -46,9 +40,12 @@ void forEachField(TraceReaders& value, const Visit& visit) {
     visit(taking, ofShard);
 }
 
-/// Nothing of a file that is not there, or no trace.db. Looks into all shards that are here: throws store::Error where
+/// Nothing of a file that is not there, or no trace.db.
+TraceMark markOf(const std::filesystem::path& database);
+
+/// The shards of a trace.db that are here; empty where it has none. Looks into all of them: throws store::Error where
 /// one is damaged.
-SeenTrace lookAt(const std::filesystem::path& database);
+std::vector<std::string> shardsHere(const std::filesystem::path& database, const TraceMark& mark);
 
 /// In the first process, of which it says that it sees the trace.db: it tells all its TraceMark, gets from each whether
 /// it has the same, and its shards, and tells all the result.

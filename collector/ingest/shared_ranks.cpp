@@ -188,8 +188,11 @@ void placeShards(team::Team& team, const std::map<int, std::string>& processes, 
         team::sendFile([&team, to = process](std::string_view part) { team.sendTo(to, part); }, file);
         team.receiveFrom(process);
     }
-    for (const auto& [process, name] : processes) team.sendTo(process, {});
-    for (const auto& [process, name] : processes) team.receiveFrom(process);
+    // Not at once: each removes old shards, of which another may have replaced one in the meantime.
+    for (const auto& [process, name] : processes) {
+        team.sendTo(process, {});
+        team.receiveFrom(process);
+    }
 }
 
 }  // namespace rankscope::collector

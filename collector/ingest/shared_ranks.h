@@ -13,8 +13,7 @@
 //   5. each to the first: that its shard is whole, beside its place
 //   6. the first to each, one after the other, when its trace.db is whole, too: nothing. The answer is whether the new
 //      trace.db is seen, beside its place; else it follows (team/file_copies.h), and another answer
-//   7. the first to each, to put both in place: nothing. Each answers when it has
-//
+//   7. the first to each, one after the other, to put both in place: nothing. Each answers when it has
 //
 // The first process gives ids and names in the order of ranks, so that the file is the same whoever reads a rank.
 #pragma once

@@ -44,7 +44,9 @@ void removeOthers(const fs::path& folder, const std::string& mark) {
     std::error_code ignored;
     std::vector<fs::path> old;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-        if (entry.path().extension() != ".db" || entry.path().filename().string().starts_with(".")) continue;
+        if (!fs::is_regular_file(entry.symlink_status(ignored)) || entry.path().extension() != ".db" ||
+            entry.path().filename().string().starts_with("."))
+            continue;
         const std::string its = store::shardMarkIn(entry.path(), store::kShardOfKey);
         if (!its.empty() && its != mark) old.push_back(entry.path());
     }

@@ -60,7 +60,7 @@ class TraceReader {
     Database& databaseOf(int32_t rank);
     /// In which shard each rank is; empty where there are none.
     const std::map<int32_t, std::string>& shardOfRank() const;
-    /// Shards that are not where trace.db is.
+    /// Shards that are not where trace.db is, or are of another collection there.
     std::vector<std::string> missingShards() const;
 
     const std::map<std::string, std::string>& meta() const noexcept { return m_meta; }

@@ -49,7 +49,7 @@ std::string newShardMark() {
 
 std::string shardMarkIn(const std::filesystem::path& file, const char* key) {
     std::error_code ignored;
-    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(file, ignored))) return {};
+    if (!std::filesystem::is_regular_file(file, ignored)) return {};
     try {
         refuseOtherFiles(file.string());
         Database database(file.string(), OpenMode::readOnly);
@@ -62,7 +62,7 @@ std::string shardMarkIn(const std::filesystem::path& file, const char* key) {
 }
 
 Shards::Shards(Database& trace, std::string mark, const Extents& extents)
-    : m_folder(shardFolder(trace.file())), m_mark(std::move(mark)), m_extents(extents) {
+    : m_trace(trace), m_folder(shardFolder(trace.file())), m_mark(std::move(mark)), m_extents(extents) {
     Statement rows(trace, "SELECT rank, file FROM main.shard ORDER BY rank");
     while (rows.step()) {
         std::string file(rows.text(1));
@@ -94,7 +94,25 @@ Database* Shards::of(int32_t rank) {
     return at == m_fileOfRank.end() ? nullptr : &open(at->second);
 }
 
+void Shards::refuseBadParts() {
+    for (const std::string table : kEventTables) {
+        int64_t next = INT64_MIN;
+        for (const Part& part : partsOf(table)) {
+            const bool isTwice = part.ids.first < next, isNowhere = !m_fileOfRank.contains(part.rank);
+            if (isTwice || isNowhere)
+                throw Error(m_trace.file(),
+                            fmt::format("damaged: table extent gives events of rank {} in table {} to {}", part.rank,
+                                        table, isTwice ? "two ranks" : "no shard"),
+                            kCollectAgain);
+            next = part.ids.last + 1;
+        }
+    }
+    if (m_trace.integer("SELECT EXISTS (SELECT 1 FROM main.shard WHERE rank NOT IN (SELECT rank FROM main.rank))") != 0)
+        throw Error(m_trace.file(), "damaged: there are events of ranks that table rank does not list", kCollectAgain);
+}
+
 void Shards::checkAll(MissingShards others) {
+    refuseBadParts();
     std::set<std::string> checked;
     if (others == MissingShards::elsewhere) checked = {missing().begin(), missing().end()};
     for (const auto& [rank, file] : m_fileOfRank)
@@ -141,10 +159,10 @@ void Shards::refuseOtherRanks(Database& shard, const std::string& file) const {
     Statement rows(shard, "SELECT table_name, rank, first_id, last_id FROM extent");
     while (rows.step()) {
         const auto rank = static_cast<int32_t>(rows.integer(1));
-        const auto place = m_fileOfRank.find(rank);
+        const auto place = rows.integer(1) == rank ? m_fileOfRank.find(rank) : m_fileOfRank.end();
         if (place == m_fileOfRank.end() || place->second != file)
             throw Error(shard.file(),
-                        fmt::format("it holds events of rank {}, which trace.db {}", rank,
+                        fmt::format("it holds events of rank {}, which trace.db {}", rows.integer(1),
                                     place == m_fileOfRank.end() ? "does not have in shards"
                                                                 : "has in " + (m_folder / place->second).string()),
                         "a rank is in one shard: put each host's own file in its place, or collect again");

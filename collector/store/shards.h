@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of events beside a trace.db, for a job whose hosts share no disk: NAME/trace.d/HOST.db. A shard is a SQLite
-// file with the tables of schema.sql, of which it fills string, extent and those of events; ids are those of the whole
-// trace. What joins the ranks is in trace.db alone, which lists in `shard` who is where.
+// file with the tables of schema.sql, of which it fills string, symbol, extent and those of events, with the ids of the
+// whole trace; of its ranks table rank holds the numbers alone. What joins the ranks is in trace.db, which lists in
+// `shard` who is where.
 #pragma once
 
 #include <filesystem>
@@ -32,7 +33,7 @@ std::filesystem::path shardFolder(const std::filesystem::path& database);
 /// What tells the shards of one collection from those of another: drawn anew for each, in hexadecimal.
 std::string newShardMark();
 
-/// The mark that `file` bears in meta under `key`; empty where it is no regular file, no SQLite database, or has none.
+/// The mark that `file` bears in meta under `key`; empty where it is no file, no SQLite database, or has none.
 std::string shardMarkIn(const std::filesystem::path& file, const char* key);
 
 /// Where the events of some ranks lie in shards on other hosts: `elsewhere` reads what is here, and throws Error for
@@ -45,7 +46,7 @@ using Extents = std::map<std::pair<std::string, int32_t>, Extent>;  ///< by tabl
 /// thread, as its trace.db.
 class Shards {
   public:
-    /// `extents`: those of trace.db; must outlive it.
+    /// Both must outlive it; `extents`: those of trace.db.
     Shards(Database& trace, std::string mark, const Extents& extents);
 
     /// Which of the files are not where trace.db is, or are of another collection. Of others' contents nothing is said.
@@ -69,8 +70,10 @@ class Shards {
 
   private:
     Database& open(const std::string& file);
+    void refuseBadParts();
     void refuseOtherRanks(Database& shard, const std::string& file) const;
 
+    Database& m_trace;
     std::filesystem::path m_folder;
     std::string m_mark;
     const Extents& m_extents;

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 // The pid in ".trace.db.PID.part" and what SQLite appends to that.
 std::optional<pid_t> writerOf(const std::string& name, const std::string& prefix) {
-    static const std::regex kRest(R"(([0-9]{1,9})\.part(-journal|-wal|-shm)?)");
+    static const std::regex kRest(R"(([0-9]{1,9})\.part(-journal|-wal|-shm|\.[0-9]{1,9}\.part)?)");
     std::smatch parts;
     const std::string rest = name.starts_with(prefix) ? name.substr(prefix.size()) : "";
     return std::regex_match(rest, parts, kRest) ? std::optional<pid_t>(std::stoi(parts[1])) : std::nullopt;
@@ -86,7 +86,8 @@ void removeLeftoversIn(const fs::path& folder, const std::function<bool(const st
     if (fs::is_symlink(fs::symlink_status(folder, ignored))) return;
     std::vector<fs::path> left;
     for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-        const std::string name = entry.path().filename().string();
+        std::string name = entry.path().filename().string();
+        if (name.starts_with("..")) name.erase(0, 1);  // a copy of what was being written, which was being received
         const size_t end = name.find(".db.");
         if (!name.starts_with(".") || end == std::string::npos || !isWanted(name.substr(1, end + 2))) continue;
         const auto pid = writerOf(name, name.substr(0, end + 4));

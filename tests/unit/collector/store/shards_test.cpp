@@ -158,7 +158,7 @@ TEST_F(ShardsTest, AMarkIsThatOfAShardOrOfATraceWithShards) {
     EXPECT_EQ(shardMarkIn(database(), kShardOfKey), "");
     EXPECT_EQ(shardMarkIn(shard("none.db"), kShardOfKey), "");
     std::filesystem::create_symlink(shard("a.db"), shard("link.db"));
-    EXPECT_EQ(shardMarkIn(shard("link.db"), kShardOfKey), "");
+    EXPECT_EQ(shardMarkIn(shard("link.db"), kShardOfKey), "mark");
     std::ofstream(shard("text.db")) << "no database";
     EXPECT_EQ(shardMarkIn(shard("text.db"), kShardOfKey), "");
     EXPECT_NE(newShardMark(), newShardMark());
@@ -172,6 +172,17 @@ TEST_F(ShardsTest, EventsThatAreMissingOrAnotherRanksAreRefusedWhereTheShardIs) 
     change("DELETE FROM kernel WHERE id = 3");
     EXPECT_THROW((TraceReader{database(), {}, MisplacedRows::refused, MissingShards::elsewhere}), Error);
     TraceReader{database(), {}, MisplacedRows::lookedFor, MissingShards::elsewhere};
+}
+
+TEST_F(ShardsTest, ExtentsOfTwoRanksOrOfNoShardAreRefused) {
+    for (const char* damage : {"UPDATE extent SET first_id = 5 WHERE rank = 2", "DELETE FROM shard WHERE rank = 1",
+                               "DELETE FROM rank WHERE rank = 1"}) {
+        write("mark");
+        TraceReader{database()};
+        Database(database().string(), OpenMode::readWrite).execute(damage);
+        EXPECT_THROW(TraceReader{database()}, Error) << damage;
+        EXPECT_THROW((TraceReader{database(), {}, MisplacedRows::refused, MissingShards::elsewhere}), Error) << damage;
+    }
 }
 
 TEST_F(ShardsTest, ATraceWithShardsHasNoEventsOfItsOwn) {
