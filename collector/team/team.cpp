@@ -213,7 +213,7 @@ void Team::greet(const std::string& version) {
                                     nameOf(0), version);
     }
     if (!other.empty()) {
-        dismiss(3);
+        dismiss(0);  // mpirun ends all when the first one fails: that must be this one, when it has told why
         throw MemberFailed("different versions cannot work together: " + other,
                            "install the same version of rankscope on all nodes", 3);
     }
