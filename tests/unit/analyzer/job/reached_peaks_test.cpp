@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/job/analysis.h"
+#include "analyzer/job/collective_speed.h"
 #include "analyzer/report/analyze.h"
 #include "tests/unit/analyzer/player.h"
 
