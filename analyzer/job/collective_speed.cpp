@@ -144,7 +144,8 @@ class TaskFinder {
         }
         const std::vector<facts::CommTask>& tasks = m_summary->communication;
         const auto isBefore = [&](size_t i) { return tasks[i].startNs < startNs; };
-        constexpr size_t kNear = 32;
+        constexpr size_t kNear =
+            32;  // tasks between two messages to one rank: others to its neighbours; further ones are searched
         size_t at = m_at;
         if (at > 0 && !isBefore(at - 1)) at = tasks.size();  // it lies before the last one
         for (size_t end = std::min(tasks.size(), at + kNear); at < end && isBefore(at);) ++at;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/shared_ranks.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <system_error>
 
 #include "collector/ingest/packed_ranks.h"
@@ -11,6 +8,7 @@
 #include "collector/ingest/trace_tables.h"
 #include "collector/ingest/written_shard.h"
 #include "collector/store/error.h"
+#include "collector/store/folder_access.h"
 #include "collector/store/shards.h"
 #include "collector/team/file_copies.h"
 #include "collector/team/packing.h"
@@ -30,11 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The files in which writers make a trace.db before they put it in its place, the own one by its name.
-fs::path besideOf(const fs::path& database) {
-    return database.parent_path() / fmt::format(".{}.{}.part", database.filename().string(), getpid());
-}
-
 /// Whether the trace.db with this mark is there, or about to be.
 bool isThere(const fs::path& database, const std::string& mark) {
     const std::string name = database.filename().string();
@@ -50,7 +43,8 @@ bool isThere(const fs::path& database, const std::string& mark) {
 /// A trace.db that came from the first process, beside its place.
 class CopiedTrace {
   public:
-    explicit CopiedTrace(fs::path database) : m_database(std::move(database)), m_beside(besideOf(m_database)) {}
+    explicit CopiedTrace(fs::path database)
+        : m_database(std::move(database)), m_beside(store::partFileOf(m_database)) {}
     ~CopiedTrace() {
         std::error_code ignored;
         if (m_isThere) fs::remove(m_beside, ignored);

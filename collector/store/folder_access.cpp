@@ -2,8 +2,10 @@
 #include "collector/store/folder_access.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <system_error>
 
 namespace rankscope::store {
@@ -44,6 +46,10 @@ mode_t fileModeIn(const fs::path& folder) {
     constexpr mode_t kReadOnly = 0044;  // of /tmp, which all may write into and nobody may clear
     const mode_t mode = modeOf(folder);
     return kOwnFile | (mode & ((mode & S_ISVTX) != 0 ? kReadOnly : kOthers));
+}
+
+fs::path partFileOf(const fs::path& target) {
+    return target.parent_path() / ("." + target.filename().string() + "." + std::to_string(getpid()) + ".part");
 }
 
 void setFileMode(const fs::path& file) {

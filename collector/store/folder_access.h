@@ -19,6 +19,9 @@ void makeFolderInside(const std::filesystem::path& folder);
 /// The permissions of a file that is made in `folder`: 0600, and what the folder gives others of that.
 mode_t fileModeIn(const std::filesystem::path& folder);
 
+/// Where this process writes what is to be `target`: ".NAME.PID.part" beside it, which is renamed when it is whole.
+std::filesystem::path partFileOf(const std::filesystem::path& target);
+
 /// Gives a file the permissions of a new one in its folder.
 void setFileMode(const std::filesystem::path& file);
 

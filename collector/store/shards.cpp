@@ -19,7 +19,7 @@ constexpr const char* kCollectAgain = "make trace.db and its shards again with `
 
 /// "ranks 8, 9, 10 and 5 more".
 std::string ranksIn(const std::map<int32_t, std::string>& fileOfRank, const std::string& file) {
-    constexpr size_t kMostNamed = 3;
+    constexpr size_t kMostNamed = 3;  // enough to know the host by: a shard holds up to a hundred
     std::string named;
     size_t count = 0;
     for (const auto& [rank, its] : fileOfRank)

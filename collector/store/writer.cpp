@@ -78,10 +78,6 @@ int64_t durationOf(const Row& row) {
     }
 }
 
-std::filesystem::path besideOf(const std::filesystem::path& target) {
-    return target.parent_path() / ("." + target.filename().string() + "." + std::to_string(getpid()) + ".part");
-}
-
 void syncFile(const std::string& file) {
     const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
     const bool ok = fd >= 0 && ::fsync(fd) == 0;
@@ -113,7 +109,7 @@ struct Table<MetaRow> {
 };
 
 struct TraceWriter::State {
-    explicit State(const std::filesystem::path& targetPath) : target(targetPath), part(besideOf(targetPath)) {
+    explicit State(const std::filesystem::path& targetPath) : target(targetPath), part(partFileOf(targetPath)) {
         std::error_code ignored;
         std::filesystem::remove(part, ignored);
         makeEmpty();

@@ -46,8 +46,7 @@ void sendFile(const std::function<void(std::string_view)>& send, const fs::path&
 
 void receiveFile(const std::function<std::string_view()>& receive, const std::string& sender, const fs::path& file) {
     const auto bytes = Unpacker(receive(), sender).get<uint64_t>();
-    const fs::path beside =
-        file.parent_path() / ("." + file.filename().string() + "." + std::to_string(getpid()) + ".part");
+    const fs::path beside = store::partFileOf(file);
     std::error_code ignored;
     fs::remove(beside, ignored);
     try {
