@@ -70,25 +70,22 @@ std::string withoutLinkPeak(const job::Analysis& analysis, std::initializer_list
 }
 
 std::string withoutCommunicators(const job::Analysis& analysis) {
-    const bool nameless = anyTask(analysis, [](const facts::CommTask& task) { return task.communicatorId == 0; });
-    const bool named = anyTask(analysis, [](const facts::CommTask& task) { return task.communicatorId != 0; });
-    return nameless && !named ? "no communicators" : std::string();
+    if (anyTask(analysis, [](const facts::CommTask& task) { return task.communicatorId != 0; })) return {};
+    return communicates(analysis) ? "no communicators" : std::string();
 }
 
 std::string withoutSizes(const job::Analysis& analysis, std::initializer_list<facts::CommRole> roles) {
     const auto ofThese = [&](const facts::CommTask& task) {
         return task.communicatorId != 0 && isOneOf(roleOf(analysis, task), roles);
     };
-    const bool unsized =
-        anyTask(analysis, [&](const facts::CommTask& task) { return ofThese(task) && task.bytes < 0; });
-    const bool sized = anyTask(analysis, [&](const facts::CommTask& task) { return ofThese(task) && task.bytes >= 0; });
-    return unsized && !sized ? "no message sizes" : std::string();
+    if (anyTask(analysis, [&](const facts::CommTask& task) { return ofThese(task) && task.bytes >= 0; })) return {};
+    return anyTask(analysis, ofThese) ? "no message sizes" : std::string();
 }
 
 std::string withoutTransferTimes(const job::Analysis& analysis) {
-    const bool split = anyTask(analysis, [](const facts::CommTask& task) { return task.splitKnown(); });
-    return communicates(analysis) && !split ? "no transfer times (the ranks it communicates with are not recorded)"
-                                            : std::string();
+    if (anyTask(analysis, [](const facts::CommTask& task) { return task.splitKnown(); })) return {};
+    return communicates(analysis) ? "no transfer times (the ranks it communicates with are not recorded)"
+                                  : std::string();
 }
 
 std::string withoutHosts(const job::Analysis& analysis) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/costs/reached_share.h"
@@ -184,8 +185,7 @@ const facts::CommTask* kernelAt(TaskFinder& finder, int number, int64_t startNs)
 /// A message of a group, and the ways that it takes.
 struct Grouped {
     const store::P2p* row = nullptr;
-    const facts::CommTask* sent = nullptr;
-    const facts::CommTask* received = nullptr;
+    uint32_t sent = 0, received = 0;  // its kernels by number
     bool inside = false;
 };
 
@@ -194,44 +194,53 @@ class Groups {
     explicit Groups(const Analysis& analysis) : m_analysis(analysis) {}
 
     void add(const store::P2p& row, const facts::CommTask* sent, const facts::CommTask* received) {
-        const Grouped& message = m_messages.emplace_back(
-            Grouped{&row, sent, received, m_analysis.facts.sameHost({row.srcRank, row.dstRank})});
-        ++m_kernels[sent].calls;
-        ++m_kernels[received].calls;
-        ++m_kernels[sent].out[message.inside];
-        ++m_kernels[received].in[message.inside];
+        const bool inside = m_analysis.facts.sameHost({row.srcRank, row.dstRank});
+        const Grouped& message = m_messages.emplace_back(Grouped{&row, numberOf(sent), numberOf(received), inside});
+        Kernel& sender = m_kernels[message.sent];
+        ++sender.calls;
+        ++sender.out[inside];
+        Kernel& receiver = m_kernels[message.received];
+        ++receiver.calls;
+        ++receiver.in[inside];
     }
 
     void take(std::vector<UndisturbedMessage>& result) const {
-        std::map<const facts::CommTask*, uint32_t> numbers;
-        const auto numberOf = [&](const facts::CommTask* kernel) {
-            return numbers.try_emplace(kernel, static_cast<uint32_t>(numbers.size())).first->second;
-        };
         std::vector<replay::MessageEnds> ends;
-        for (const Grouped& m : m_messages)
-            ends.push_back({numberOf(m.sent), numberOf(m.received), m.row->srcRank, m.row->dstRank, *m.row->bytes,
-                            std::max(m.sent->startNs, m.received->startNs), m.sent->endNs, m.received->endNs});
+        for (const Grouped& m : m_messages) {
+            const facts::CommTask &sent = *m_kernels[m.sent].task, &received = *m_kernels[m.received].task;
+            ends.push_back({m.sent, m.received, m.row->srcRank, m.row->dstRank, *m.row->bytes,
+                            std::max(sent.startNs, received.startNs), sent.endNs, received.endNs});
+        }
         const std::vector<int64_t> times = replay::shownTimes(ends);
         for (size_t i = 0; i < times.size(); ++i) {
             const Grouped& m = m_messages[i];
-            if (times[i] <= 0 || !complete(m.sent) || !complete(m.received)) continue;
-            if (m_kernels.at(m.sent).out[m.inside] == 1 && m_kernels.at(m.received).in[m.inside] == 1)
+            const Kernel &sent = m_kernels[m.sent], &received = m_kernels[m.received];
+            if (times[i] > 0 && sent.complete() && received.complete() && sent.out[m.inside] == 1 &&
+                received.in[m.inside] == 1)
                 result.push_back({m.row, static_cast<double>(times[i])});
         }
     }
 
   private:
     struct Kernel {
+        const facts::CommTask* task = nullptr;
         int calls = 0;
         int out[2] = {0, 0}, in[2] = {0, 0};  // to other nodes, inside the node
+
+        /// All its messages are known.
+        bool complete() const { return calls == task->calls; }
     };
 
-    /// All its messages are known.
-    bool complete(const facts::CommTask* kernel) const { return m_kernels.at(kernel).calls == kernel->calls; }
+    uint32_t numberOf(const facts::CommTask* task) {
+        const auto [at, isNew] = m_numbers.try_emplace(task, static_cast<uint32_t>(m_kernels.size()));
+        if (isNew) m_kernels.push_back({.task = task});
+        return at->second;
+    }
 
     const Analysis& m_analysis;
     std::vector<Grouped> m_messages;
-    std::map<const facts::CommTask*, Kernel> m_kernels;
+    std::vector<Kernel> m_kernels;
+    std::unordered_map<const facts::CommTask*, uint32_t> m_numbers;
 };
 
 }  // namespace

@@ -110,17 +110,17 @@ class Joiner {
     }
 
     void joinCollectives() {
-        std::vector<uint32_t> byCollective(m_facts.members.size());
-        for (uint32_t i = 0; i < byCollective.size(); ++i) byCollective[i] = i;
-        std::ranges::stable_sort(byCollective, [&](uint32_t a, uint32_t b) {
-            return m_facts.members[a].collectiveId < m_facts.members[b].collectiveId;
-        });
+        std::vector<std::pair<int64_t, uint32_t>> byCollective;  // and where in the members
+        byCollective.reserve(m_facts.members.size());
+        for (const store::CollectiveMember& member : m_facts.members)
+            byCollective.emplace_back(member.collectiveId, static_cast<uint32_t>(byCollective.size()));
+        std::ranges::sort(byCollective);
         std::vector<std::pair<int, Kernel*>> members;
         for (size_t i = 0; i < byCollective.size();) {
-            const int64_t id = m_facts.members[byCollective[i]].collectiveId;
+            const int64_t id = byCollective[i].first;
             members.clear();
-            for (; i < byCollective.size() && m_facts.members[byCollective[i]].collectiveId == id; ++i) {
-                const store::CollectiveMember& member = m_facts.members[byCollective[i]];
+            for (; i < byCollective.size() && byCollective[i].first == id; ++i) {
+                const store::CollectiveMember& member = m_facts.members[byCollective[i].second];
                 Kernel* kernel = member.kernelId ? find(member.rank, *member.kernelId) : nullptr;
                 if (kernel != nullptr) members.emplace_back(member.rank, kernel);
             }

@@ -240,9 +240,13 @@ void addPipelines(const job::Analysis& analysis, std::vector<VolumeRow>& rows) {
     };
     for (const facts::Pipeline& chain : analysis.layout.pipelines)
         ranks += static_cast<size_t>(std::ranges::count_if(chain.stages, isRecorded));
-    for (const store::P2p& message : analysis.facts.pointToPoint) {
-        const facts::Pipeline* of = analysis.layout.pipelineOf(message.srcRank);
-        const facts::RankFacts* from = analysis.facts.findRank(message.srcRank);
+    const facts::Pipeline* of = nullptr;
+    const facts::RankFacts* from = nullptr;
+    for (const store::P2p& message : analysis.facts.pointToPoint) {  // by sender
+        if (from == nullptr || from->rank != message.srcRank) {
+            of = analysis.layout.pipelineOf(message.srcRank);
+            from = analysis.facts.findRank(message.srcRank);
+        }
         if (!of || !from || of->stageOf(message.dstRank) < 0 || !message.sendArrivalNs) continue;
         const facts::StepWindow* step = facts::stepAt(from->steps, *message.sendArrivalNs);
         if (!isAnalysed(analysis, step ? std::optional<int32_t>(step->step) : std::nullopt)) continue;
