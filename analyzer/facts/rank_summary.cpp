@@ -195,6 +195,7 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
     summary.kernels = kernelStatistics(events, facts.steps);
     summary.idleByCauseNs.assign(kIdleCauses.size(), 0);
     const DeviceActivity activity = activityOf(events);
+    summary.activity = activityLine(activity);
     const IdleCauses causes(events);
     for (const StepWindow& step : facts.steps) {
         IntervalSet idle;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/facts/activity_line.h"
 #include "analyzer/facts/contention.h"
 #include "analyzer/facts/held_memory.h"
 #include "analyzer/facts/intervals.h"
@@ -29,14 +30,6 @@ struct Attribution {
 
     int64_t exposedCommNs() const { return exposedWaitNs + exposedTransferNs; }
     Attribution& operator+=(const Attribution& other);
-};
-
-/// Holds a rank's device activity by category, over the whole recording.
-struct DeviceActivity {
-    IntervalSet compute;   // C
-    IntervalSet transfer;  // NCCL kernels behind their wait window
-    IntervalSet wait;      // wait windows of NCCL kernels
-    IntervalSet memory;    // M
 };
 
 /// Attributes the window [startNs, endNs), and returns its idle intervals in `idle`.
@@ -150,6 +143,7 @@ struct RankSummary {
     Contention contention;                  // of compute with communication
     int32_t computeStreamId = 0;            // the stream with most compute time
     MemoryPeaks memory;                     // of the whole recording
+    ActivityLine activity;                  // of the whole recording, for the timeline
 
     // Shorter gaps are launch gaps between dependent kernels; summed up, not stored.
     static constexpr int64_t kShortestGapNs = 10'000;
@@ -181,9 +175,9 @@ void forEachField(HostUse& value, const Visit& visit) {
 template <typename Visit>
 void forEachField(RankSummary& value, const Visit& visit) {
     auto& [rank, steps, kernels, communication, networkSends, idleGaps, idleByCauseNs, hostStalls, hostPauses, hostUse,
-           lostSteps, hostIsKnown, contention, computeStreamId, memory] = value;
+           lostSteps, hostIsKnown, contention, computeStreamId, memory, activity] = value;
     visit(rank, steps, kernels, communication, networkSends, idleGaps, idleByCauseNs, hostStalls, hostPauses, hostUse,
-          lostSteps, hostIsKnown, contention, computeStreamId, memory);
+          lostSteps, hostIsKnown, contention, computeStreamId, memory, activity);
 }
 
 }  // namespace rankscope::facts

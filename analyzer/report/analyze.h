@@ -37,8 +37,8 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
 /// Makes one row per (communicator, op, size class); a size class spans a factor of four. Most time first.
 std::vector<CollectiveRow> collectiveTable(const job::Analysis& analysis);
 
-/// Replaces attribution, idle_gap, critical_path, cost_fit, finding and finding_evidence of trace.db, all in one
-/// transaction.
+/// Replaces attribution, idle_gap, critical_path, rank_activity, cost_fit, finding and finding_evidence of trace.db,
+/// all in one transaction.
 void storeResults(const std::filesystem::path& database, const job::Analysis& analysis, const Report& report);
 
 }  // namespace rankscope::report

@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "analyzer/facts/places.h"
 #include "analyzer/replay/path_stretches.h"
@@ -88,6 +89,19 @@ void storePath(store::Database& db, const job::Analysis& analysis) {
 }
 
 /// A trace that is older than the table goes without.
+void storeActivity(store::Database& db, const job::Analysis& analysis) {
+    if (!hasTable(db, "rank_activity")) return;
+    db.execute("DELETE FROM rank_activity");
+    Statement insert(db, "INSERT INTO rank_activity VALUES (?1, ?2, ?3, ?4)");
+    for (const facts::RankSummary& rank : analysis.ranks) {
+        const facts::ActivityLine& line = rank.activity;
+        if (line.bins.empty()) continue;
+        const std::span shares(line.bins.front().data(), line.bins.size() * sizeof(facts::ActivityLine::Bin));
+        insert.bind(1, int64_t{rank.rank}).bind(2, line.startNs).bind(3, line.binNs).bindBytes(4, shares).run();
+    }
+}
+
+/// A trace that is older than the table goes without.
 void storeFits(store::Database& db, const job::Analysis& analysis, const Report& report) {
     if (!hasTable(db, "cost_fit")) return;
     db.execute("DELETE FROM cost_fit");
@@ -148,6 +162,7 @@ void storeResults(const std::filesystem::path& database, const job::Analysis& an
     storeAttribution(db, analysis);
     storeGaps(db, analysis);
     storePath(db, analysis);
+    storeActivity(db, analysis);
     storeFits(db, analysis, report);
     int64_t id = 0;
     for (const job::Finding& finding : report.findings) storeFinding(db, report, finding, ++id);

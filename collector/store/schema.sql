@@ -515,6 +515,13 @@ CREATE TABLE critical_path (       -- the chain of work that the length of the a
   rank INTEGER NOT NULL
 );
 
+CREATE TABLE rank_activity (       -- what each rank's device did over the whole recording, small: the timeline draws it before it has read any events; missing in traces older than this
+  rank INTEGER PRIMARY KEY,
+  start_ns INTEGER NOT NULL,       -- its first activity
+  bin_ns INTEGER NOT NULL,         -- length of a bin; 2,048 of them reach to its last activity
+  shares BLOB NOT NULL             -- five bytes a bin, 255ths of it: compute alone, compute beside communication, waiting for other ranks alone, transfer alone, copies and sets alone; 1 where there is any
+);
+
 CREATE TABLE cost_fit (            -- transfer time of a collective = alpha + beta x bytes, the line that findings rest on; missing in traces older than this
   communicator_id INTEGER NOT NULL,
   op TEXT NOT NULL,

@@ -198,6 +198,12 @@ Statement& Statement::bind(int index, std::string_view text) {
     return *this;
 }
 
+Statement& Statement::bindBytes(int index, std::span<const uint8_t> bytes) {
+    checkSqlite(sqlite3_bind_blob64(handle(), index, bytes.data(), bytes.size(), SQLITE_TRANSIENT), *m_database,
+                "bind");
+    return *this;
+}
+
 Statement& Statement::bindNull(int index) {
     checkSqlite(sqlite3_bind_null(handle(), index), *m_database, "bind");
     return *this;
@@ -238,6 +244,12 @@ std::string_view Statement::text(int column) const {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle(), column));
     return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle(), column)))
                  : std::string_view();
+}
+
+std::span<const uint8_t> Statement::bytes(int column) const {
+    if (sqlite3_column_type(handle(), column) != SQLITE_BLOB) return {};
+    const auto* bytes = static_cast<const uint8_t*>(sqlite3_column_blob(handle(), column));
+    return {bytes, static_cast<size_t>(sqlite3_column_bytes(handle(), column))};
 }
 
 Transaction::Transaction(Database& database) : m_database(&database) {

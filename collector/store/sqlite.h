@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -63,6 +64,7 @@ class Statement {
     Statement& bind(int index, int64_t value);
     Statement& bind(int index, double value);
     Statement& bind(int index, std::string_view text);
+    Statement& bindBytes(int index, std::span<const uint8_t> bytes);
     Statement& bindNull(int index);
 
     /// True while there is a row.
@@ -77,6 +79,8 @@ class Statement {
     double real(int column) const;
     /// Valid until the next step().
     std::string_view text(int column) const;
+    /// The same; none where the column holds no bytes.
+    std::span<const uint8_t> bytes(int column) const;
     sqlite3_stmt* handle() const noexcept { return m_handle.get(); }
 
   private:

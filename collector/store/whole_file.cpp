@@ -126,7 +126,7 @@ bool mayBeMissing(const std::string& table) {
     return table == "proxy_op" || table == "kernel_summary" || table == "kernel_span" || table == "counter" ||
            table == "machine_link" || table == "cost_fit" || table == "symbol" || table == "failed_allocation" ||
            table == "thread_stack" || table == "device_health" || table == "port_counter" || table == "recorder_call" ||
-           table == "recorder_group" || table == "critical_path" || table == "shard";
+           table == "recorder_group" || table == "critical_path" || table == "shard" || table == "rank_activity";
 }
 
 int64_t rowsOfWrongType(Database& database, const std::string& table) {
@@ -135,6 +135,7 @@ int64_t rowsOfWrongType(Database& database, const std::string& table) {
         if (column.table != table) continue;
         const std::string quoted = '"' + column.name + '"', allowed = column.type == "REAL"   ? "'real', 'integer'"
                                                                       : column.type == "TEXT" ? "'text'"
+                                                                      : column.type == "BLOB" ? "'blob'"
                                                                                               : "'integer'";
         wrong += (wrong.empty() ? "" : " OR ") +
                  ("typeof(" + quoted + ") NOT IN (" + allowed + (column.required ? ")" : ", 'null')"));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gui/session/activity_lines.h"
 #include "gui/session/column_text.h"
 #include "gui/timeline/display_text.h"
 
@@ -34,7 +35,7 @@ void RunSession::open(const std::string& run, std::optional<std::chrono::seconds
                 store::MisplacedRows::kept);
             auto info = std::make_shared<const RunInfo>(readRunInfo(reader));
             QMetaObject::invokeMethod(
-                this, [this, info] { start(info); }, Qt::QueuedConnection);
+                this, [this, info, lines = readActivityLines(reader)] { start(info, lines); }, Qt::QueuedConnection);
         } catch (const std::exception& error) {
             QMetaObject::invokeMethod(
                 this,
@@ -62,10 +63,10 @@ bool RunSession::whenLocked(const std::string& file, std::optional<std::chrono::
     return true;
 }
 
-void RunSession::start(std::shared_ptr<const RunInfo> run) {
+void RunSession::start(std::shared_ptr<const RunInfo> run, std::map<int32_t, ActivityBins> lines) {
     m_opening.join();
     m_queries = std::make_unique<QueryThread>(run->file);  // before the model speaks of the run: its listeners ask
-    m_model.setRun(run);
+    m_model.setRun(run, std::move(lines));
     connect(m_queries.get(), &QueryThread::failed, this, &RunSession::report);
     emit opened();
     reportDamage();

@@ -50,7 +50,7 @@ class RunSession : public QObject {
   private:
     bool whenLocked(const std::string& file, std::optional<std::chrono::seconds> patience,
                     std::chrono::milliseconds waited);
-    void start(std::shared_ptr<const RunInfo> run);
+    void start(std::shared_ptr<const RunInfo> run, std::map<int32_t, ActivityBins> lines);
     void loadingEnded(bool cancelled);
     void reportDamage();
     void report(const QString& message);

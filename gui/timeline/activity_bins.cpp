@@ -8,7 +8,7 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr size_t kMinBins = 4096;
+constexpr size_t kMinBins = 2048;  // a line has fewer pixels on most screens
 constexpr size_t kMaxBins = size_t{1} << 22;
 // Rounded to a power of two these are bins for every four to eight events, 2.5 to 5 bytes an event, and a pixel of what
 // is drawn from the events has eight at most.
@@ -130,6 +130,19 @@ ActivityBins::ActivityBins(std::span<const Track* const> streams, TimeRange whol
         }
     });
     close();
+    addLevels(std::move(lowest));
+}
+
+ActivityBins::ActivityBins(int64_t beginNs, int64_t binNs, std::span<const std::array<uint8_t, kActivities>> shares)
+    : m_beginNs(beginNs), m_binNs(std::max<int64_t>(1, binNs)) {
+    if (!std::has_single_bit(shares.size())) return;
+    std::vector<Bin> lowest(shares.size());
+    for (size_t i = 0; i < shares.size(); ++i)
+        for (size_t a = 0; a < kActivities; ++a) lowest[i][a] = static_cast<uint16_t>(shares[i][a] * 257);
+    addLevels(std::move(lowest));
+}
+
+void ActivityBins::addLevels(std::vector<Bin> lowest) {
     m_levels.push_back(std::move(lowest));
     while (m_levels.back().size() > 1) {
         const std::vector<Bin>& below = m_levels.back();
@@ -170,14 +183,14 @@ size_t ActivityBins::bytes() const noexcept {
     return bytes;
 }
 
-void drawActivity(const ActivityBins& bins, std::span<const Track* const> streams, const TimeAxis& axis,
-                  std::vector<ActivityColumn>& columns) {
+void drawActivity(const DrawnActivity& rank, const TimeAxis& axis, std::vector<ActivityColumn>& columns) {
     columns.clear();
-    if (bins.empty()) return;
+    if (rank.bins == nullptr || rank.bins->empty()) return;
+    const ActivityBins& bins = *rank.bins;
     const TimeRange visible = axis.visible();
     const auto width = static_cast<int32_t>(axis.width());
     const double nsPerPixel = static_cast<double>(visible.span()) / axis.width();
-    if (nsPerPixel >= static_cast<double>(bins.binNs())) {
+    if (rank.streams.empty() || nsPerPixel >= static_cast<double>(bins.binNs())) {
         for (int32_t x = 0; x < width; ++x) {
             const auto shares = bins.shares({axis.timeAt(x), axis.timeAt(x + 1)});
             if (shares != std::array<float, kActivities>{}) columns.push_back({x, shares});
@@ -194,7 +207,7 @@ void drawActivity(const ActivityBins& bins, std::span<const Track* const> stream
         }
         column.shares[static_cast<size_t>(activity)] += static_cast<float>(share);
     };
-    sweep(streams, visible, [&](int64_t from, int64_t to, Activity activity) {
+    sweep(rank.streams, visible, [&](int64_t from, int64_t to, Activity activity) {
         const double left = static_cast<double>(from - visible.beginNs) * scale,
                      right = std::min(static_cast<double>(to - visible.beginNs) * scale, static_cast<double>(width));
         auto x = static_cast<int32_t>(left);

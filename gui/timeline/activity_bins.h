@@ -32,6 +32,8 @@ class ActivityBins {
     /// Bins over `whole`, one for every four to eight events, so that closer up the events themselves are few enough to
     /// be looked at.
     ActivityBins(std::span<const Track* const> streams, TimeRange whole);
+    /// Bins as the analysis left them: each `binNs` long, in 255ths. As many as a power of two; else there are none.
+    ActivityBins(int64_t beginNs, int64_t binNs, std::span<const std::array<uint8_t, kActivities>> shares);
 
     bool empty() const noexcept { return m_levels.empty(); }
     int64_t binNs() const noexcept { return m_binNs; }
@@ -41,6 +43,8 @@ class ActivityBins {
 
   private:
     using Bin = std::array<uint16_t, kActivities>;  // 65535: the whole bin
+
+    void addLevels(std::vector<Bin> lowest);
 
     int64_t m_beginNs = 0;
     int64_t m_binNs = 1;
@@ -53,8 +57,15 @@ struct ActivityColumn {
     std::array<float, kActivities> shares{};
 };
 
-/// One entry per column with any activity.
-void drawActivity(const ActivityBins& bins, std::span<const Track* const> streams, const TimeAxis& axis,
-                  std::vector<ActivityColumn>& columns);
+/// What the GPU of one rank does, to be drawn: `streams` are RankTracks::deviceTracks(), none where its events are not
+/// loaded. The pointers are the rank's.
+struct DrawnActivity {
+    const ActivityBins* bins = nullptr;
+    std::vector<const Track*> streams;
+};
+
+/// One entry per column with any activity. Closer up than a bin they are those of the events, or of the bin where no
+/// events are loaded.
+void drawActivity(const DrawnActivity& rank, const TimeAxis& axis, std::vector<ActivityColumn>& columns);
 
 }  // namespace rankscope::gui

@@ -43,7 +43,14 @@ void LaneTree::setOutline(RunOutline outline) {
 void LaneTree::setTracks(RankTracksPtr tracks) {
     const int32_t rank = tracks->rank;
     m_tracks[rank] = std::move(tracks);
+    m_lines.erase(rank);
     rebuild();
+}
+
+DrawnActivity LaneTree::activity(int32_t rank) const {
+    if (const RankTracks* loaded = tracks(rank)) return loaded->drawn();
+    const auto line = m_lines.find(rank);
+    return {line == m_lines.end() ? nullptr : &line->second, {}};
 }
 
 const RankTracks* LaneTree::tracks(int32_t rank) const {

@@ -78,6 +78,10 @@ class LaneTree {
     void setOutline(RunOutline outline);
     void setTracks(RankTracksPtr tracks);
     const RankTracks* tracks(int32_t rank) const;
+    /// What the analysis left of each rank's GPU, to be drawn until its events are loaded.
+    void setLines(std::map<int32_t, ActivityBins> lines) { m_lines = std::move(lines); }
+    /// Without bins where nothing is known of the rank.
+    DrawnActivity activity(int32_t rank) const;
     /// Why a rank is not shown, or not all of it: "not readable: …". Empty where there is nothing to say.
     void setTrouble(int32_t rank, std::string trouble) { m_troubles[rank] = std::move(trouble); }
     const std::string& trouble(int32_t rank) const;
@@ -135,6 +139,7 @@ class LaneTree {
 
     RunOutline m_outline;
     std::map<int32_t, RankTracksPtr> m_tracks;
+    std::map<int32_t, ActivityBins> m_lines;  // of ranks that are not loaded
     std::map<int32_t, std::string> m_troubles;
     LaneChoices m_choices;
     std::vector<RankExcerpt> m_excerpts;

@@ -5,13 +5,14 @@
 
 namespace rankscope::gui {
 
-void Overview::add(const RankTracks& rank) {
+void Overview::add(const DrawnActivity& rank) {
+    if (rank.bins == nullptr) return;
     ++m_ranks;
-    if (rank.activity.empty() || m_sums.empty()) return;
+    if (rank.bins->empty() || m_sums.empty()) return;
     TimeAxis axis;
     axis.setWidth(static_cast<double>(m_sums.size()));
     axis.place(m_whole);
-    drawActivity(rank.activity, rank.deviceTracks(), axis, m_columns);
+    drawActivity(rank, axis, m_columns);
     for (const ActivityColumn& column : m_columns)
         for (size_t a = 0; a < kActivities && column.x >= 0 && static_cast<size_t>(column.x) < m_sums.size(); ++a)
             m_sums[static_cast<size_t>(column.x)][a] += column.shares[a];

@@ -20,9 +20,12 @@ uint64_t stampKey(EventTable table, const TrackEvent& event) {
 
 Overview groupActivity(const TimelineModel& model, int64_t group, const TimeAxis& axis) {
     Overview mean(axis.visible(), static_cast<size_t>(axis.width()));
-    for (const int32_t rank : model.lanes().ranksOf(group))
-        if (const RankTracks* tracks = model.lanes().tracks(rank)) mean.add(*tracks);
+    for (const int32_t rank : model.lanes().ranksOf(group)) mean.add(model.lanes().activity(rank));
     return mean;
+}
+
+DrawnActivity summaryOf(const TimelineModel& model, const Row& row) {
+    return row.kind == RowKind::summary ? model.lanes().activity(row.rank) : DrawnActivity();
 }
 
 LaneCanvas::LaneCanvas() : LaneCanvas(std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8)) {}
@@ -82,8 +85,8 @@ void LaneCanvas::paintRow(const TimelineModel& model, const PlacedRow& placed, B
     const RankTracks* tracks = row.kind == RowKind::group ? nullptr : model.lanes().tracks(row.rank);
     if (row.kind == RowKind::group && !row.expanded)
         paintGroup(model, placed, brush);
-    else if (tracks && row.kind == RowKind::summary)
-        paintSummary(placed, *tracks, brush);
+    else if (const DrawnActivity activity = summaryOf(model, row); activity.bins)
+        paintSummary(placed, activity, brush);
     else if (tracks && row.lane < tracks->lanes.size() && tracks->lanes[row.lane].kind == LaneKind::counter)
         paintCurve(placed, tracks->lanes[row.lane].curve, brush);
     else if (tracks && row.lane < tracks->lanes.size())
@@ -145,9 +148,8 @@ void LaneCanvas::paintCurve(const PlacedRow& placed, const Curve& curve, Brush& 
     }
 }
 
-void LaneCanvas::paintSummary(const PlacedRow& placed, const RankTracks& tracks, Brush& brush) {
-    const auto device = tracks.deviceTracks();
-    drawActivity(tracks.activity, device, m_axis, brush.columns);
+void LaneCanvas::paintSummary(const PlacedRow& placed, const DrawnActivity& activity, Brush& brush) {
+    drawActivity(activity, m_axis, brush.columns);
     paintStacks(placed, m_palette->alternate, brush);
 }
 

@@ -26,8 +26,8 @@ class LaneShapes {
         const RankTracks* tracks = row.kind == RowKind::group ? nullptr : m_model.lanes().tracks(row.rank);
         if (row.kind == RowKind::group)
             drawGroup(row, top);
-        else if (tracks && row.kind == RowKind::summary)
-            drawSummary(*tracks, top, row.height);
+        else if (const DrawnActivity activity = summaryOf(m_model, row); activity.bins)
+            drawSummary(activity, top, row.height);
         else if (tracks && row.lane < tracks->lanes.size() && tracks->lanes[row.lane].kind == LaneKind::counter)
             drawCurveShape(tracks->lanes[row.lane].curve, top, row.height);
         else if (tracks && row.lane < tracks->lanes.size())
@@ -106,10 +106,10 @@ class LaneShapes {
         drawStacks(columns, top, row.height);
     }
 
-    void drawSummary(const RankTracks& tracks, int top, int height) {
+    void drawSummary(const DrawnActivity& activity, int top, int height) {
         fill(m_area.left(), m_area.width(), top, height, m_palette.alternate);
         std::vector<ActivityColumn> columns;
-        drawActivity(tracks.activity, tracks.deviceTracks(), m_axis, columns);
+        drawActivity(activity, m_axis, columns);
         drawStacks(columns, top, height);
     }
 

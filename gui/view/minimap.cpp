@@ -33,7 +33,7 @@ Minimap::Minimap(TimelineModel& model, int left, int right, QWidget* parent)
         count();
     });
     connect(&m_model, &TimelineModel::lanesChanged, this, [this] {
-        if (m_model.lanes().loaded().size() != m_overview.ranks() && !m_soon.isActive()) m_soon.start();
+        if (!isUpToDate() && !m_soon.isActive()) m_soon.start();
     });
     for (const auto changed :
          {&TimelineModel::viewChanged, &TimelineModel::timeSelectionChanged, &TimelineModel::marksChanged})
@@ -79,18 +79,18 @@ QRectF Minimap::frameArea() const {
 
 bool Minimap::isUpToDate() const {
     return m_overview.columns() == static_cast<size_t>(pictureArea().width()) &&
-           m_overview.whole() == m_model.axis().whole() && m_overview.ranks() == m_model.lanes().loaded().size();
+           m_overview.whole() == m_model.axis().whole() && m_loaded == m_model.lanes().loaded().size();
 }
 
 void Minimap::count() {
     if (isUpToDate()) return;
     const auto columns = static_cast<size_t>(pictureArea().width());
-    const auto& loaded = m_model.lanes().loaded();
     // All ranks again: adding one costs the columns of a picture, whatever its events.
     QElapsedTimer took;
     took.start();
     m_overview = Overview(m_model.axis().whole(), columns);
-    for (const auto& [rank, tracks] : loaded) m_overview.add(*tracks);
+    for (const OutlineRank& rank : m_model.lanes().outline().ranks) m_overview.add(m_model.lanes().activity(rank.rank));
+    m_loaded = m_model.lanes().loaded().size();
     m_soon.setInterval(std::max(kMsBetweenCounts, kRestPerCount * static_cast<int>(took.elapsed())));
     update();
 }

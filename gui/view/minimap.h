@@ -51,8 +51,9 @@ class Minimap : public QWidget {
     int m_left, m_right;
     const Palette* m_palette = &Palette::light();
     Overview m_overview;
-    QTimer m_soon;       // ranks arrive one by one: the picture follows a few times a second
-    int64_t m_held = 0;  // time between the frame's middle and the hand
+    size_t m_loaded = 0;  // ranks whose events were there when it was counted
+    QTimer m_soon;        // ranks arrive one by one: the picture follows a few times a second
+    int64_t m_held = 0;   // time between the frame's middle and the hand
     bool m_dragging = false;
 };
 

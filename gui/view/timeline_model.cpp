@@ -17,8 +17,9 @@ constexpr size_t kHistory = 100;
 
 TimelineModel::TimelineModel(QObject* parent) : QObject(parent) {}
 
-void TimelineModel::setRun(std::shared_ptr<const RunInfo> run) {
+void TimelineModel::setRun(std::shared_ptr<const RunInfo> run, std::map<int32_t, ActivityBins> lines) {
     m_run = std::move(run);
+    m_lanes.setLines(std::move(lines));
     m_lanes.setOutline(m_run->outline);
     m_axis.setWhole(m_run->whole);
     m_axis.fit();

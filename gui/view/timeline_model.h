@@ -50,7 +50,8 @@ class TimelineModel : public QObject {
   public:
     explicit TimelineModel(QObject* parent = nullptr);
 
-    void setRun(std::shared_ptr<const RunInfo> run);
+    /// `lines`: LaneTree::setLines
+    void setRun(std::shared_ptr<const RunInfo> run, std::map<int32_t, ActivityBins> lines = {});
     void addTracks(RankTracksPtr tracks);
     /// LaneTree::setTrouble
     void setTrouble(int32_t rank, std::string trouble);

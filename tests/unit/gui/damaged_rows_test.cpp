@@ -80,7 +80,7 @@ void drawAll(const RunInfo& run, const RankTracks& tracks) {
                     ASSERT_TRUE(box.width >= 0 && box.x + box.width < 510) << box.x << " " << box.width;
                     expectShowable(eventName(run, part.table, part.track.event(box.event)));
                 }
-                drawActivity(tracks.activity, device, axis, columns);
+                drawActivity(tracks.drawn(), axis, columns);
                 (void)axis.ruler(90);
             }
     }
@@ -185,7 +185,7 @@ bool lookAtEverything(const std::filesystem::path& file) {
         drawCharts(reader);
         compareWithSound(run);
         Overview overview(run.whole, 300);
-        for (const RankTracksPtr& rank : tracks) overview.add(*rank);
+        for (const RankTracksPtr& rank : tracks) overview.add(rank->drawn());
         for (size_t column = 0; column < overview.columns(); ++column)
             for (const float share : overview.column(column)) ASSERT_TRUE(share >= 0 && share <= 1.01F) << share;
         anything = !tracks.empty();

@@ -260,7 +260,7 @@ TEST(Activity, ColumnsCarryTheSameSharesFarAndNear) {
     for (const int64_t span : {whole.span(), whole.span() / 50, whole.span() / 5'000}) {
         const TimeAxis axis = axisOver(whole, {whole.span() / 4, whole.span() / 4 + span}, 800);
         std::vector<ActivityColumn> columns;
-        drawActivity(bins, tracks, axis, columns);
+        drawActivity({&bins, tracks}, axis, columns);
         ActivityTimes times = activityIn(tracks, axis.visible());
         for (size_t a = 0; a < kActivities; ++a) {
             double sum = 0;
@@ -271,6 +271,32 @@ TEST(Activity, ColumnsCarryTheSameSharesFarAndNear) {
         for (const ActivityColumn& column : columns)
             EXPECT_LE(std::accumulate(column.shares.begin(), column.shares.end(), 0.0f), 1.02);
     }
+}
+
+TEST(Activity, ALineOfTheAnalysisIsDrawnHoweverCloseUp) {
+    // The first half computes, the second waits.
+    std::vector<std::array<uint8_t, kActivities>> shares(64);
+    for (size_t i = 0; i < shares.size(); ++i) shares[i][i < 32 ? 0 : 2] = 255;
+    const ActivityBins bins(10'000, 1'000, shares);
+    EXPECT_EQ(bins.binNs(), 1'000);
+    EXPECT_NEAR(bins.shares({10'000, 74'000})[0], 0.5, 1e-3);
+    const TimeAxis far = axisOver({0, 100'000}, {0, 100'000}, 100), near = axisOver({0, 100'000}, {41'800, 42'200}, 80);
+    std::vector<ActivityColumn> columns;
+    drawActivity({&bins, {}}, far, columns);
+    ASSERT_EQ(columns.size(), 64u);
+    EXPECT_EQ(columns.front().x, 10);
+    EXPECT_NEAR(columns.front().shares[0], 1, 1e-3);
+    EXPECT_NEAR(columns.back().shares[2], 1, 1e-3);
+    drawActivity({&bins, {}}, near, columns);
+    ASSERT_EQ(columns.size(), 80u);
+    EXPECT_NEAR(columns.front().shares[0], 1, 1e-3);
+    EXPECT_NEAR(columns.back().shares[2], 1, 1e-3);
+}
+
+TEST(Activity, ALineOfAnOddLengthIsNone) {
+    const std::vector<std::array<uint8_t, kActivities>> shares(63);
+    EXPECT_TRUE(ActivityBins(0, 1, shares).empty());
+    EXPECT_TRUE(ActivityBins(0, 1, {}).empty());
 }
 
 }  // namespace

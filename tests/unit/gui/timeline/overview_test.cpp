@@ -23,9 +23,10 @@ RankTracks busy(int64_t from, int64_t to) {
 }
 
 TEST(Overview, ShowsTheMeanOfAllRanksColumnByColumn) {
+    const RankTracks early = busy(0, 500'000), late = busy(300'000, 500'000);
     Overview overview({0, 1'000'000}, 10);
-    overview.add(busy(0, 500'000));
-    overview.add(busy(300'000, 500'000));
+    overview.add(early.drawn());
+    overview.add(late.drawn());
     EXPECT_EQ(overview.ranks(), 2u);
     EXPECT_NEAR(overview.column(0)[kCompute], 0.5, kBin);
     EXPECT_NEAR(overview.column(4)[kCompute], 1.0, kBin);
@@ -33,9 +34,12 @@ TEST(Overview, ShowsTheMeanOfAllRanksColumnByColumn) {
 }
 
 TEST(Overview, RanksWithoutEventsCountAsIdle) {
+    const RankTracks whole = busy(0, 1'000'000), none;
     Overview overview({0, 1'000'000}, 4);
-    overview.add(busy(0, 1'000'000));
-    overview.add(RankTracks{});
+    overview.add(whole.drawn());
+    overview.add(none.drawn());
+    overview.add({});  // of which nothing is known
+    EXPECT_EQ(overview.ranks(), 2u);
     EXPECT_NEAR(overview.column(2)[kCompute], 0.5, kBin);
 }
 
