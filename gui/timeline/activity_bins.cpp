@@ -130,19 +130,6 @@ ActivityBins::ActivityBins(std::span<const Track* const> streams, TimeRange whol
         }
     });
     close();
-    addLevels(std::move(lowest));
-}
-
-ActivityBins::ActivityBins(int64_t beginNs, int64_t binNs, std::span<const std::array<uint8_t, kActivities>> shares)
-    : m_beginNs(beginNs), m_binNs(std::max<int64_t>(1, binNs)) {
-    if (!std::has_single_bit(shares.size())) return;
-    std::vector<Bin> lowest(shares.size());
-    for (size_t i = 0; i < shares.size(); ++i)
-        for (size_t a = 0; a < kActivities; ++a) lowest[i][a] = static_cast<uint16_t>(shares[i][a] * 257);
-    addLevels(std::move(lowest));
-}
-
-void ActivityBins::addLevels(std::vector<Bin> lowest) {
     m_levels.push_back(std::move(lowest));
     while (m_levels.back().size() > 1) {
         const std::vector<Bin>& below = m_levels.back();
@@ -152,6 +139,15 @@ void ActivityBins::addLevels(std::vector<Bin> lowest) {
                 bins[i][a] = static_cast<uint16_t>((below[2 * i][a] + below[2 * i + 1][a] + 1) / 2);
         m_levels.push_back(std::move(bins));
     }
+}
+
+ActivityBins::ActivityBins(int64_t beginNs, int64_t binNs, std::span<const std::array<uint8_t, kActivities>> shares)
+    : m_beginNs(beginNs), m_binNs(std::max<int64_t>(1, binNs)) {
+    if (shares.empty()) return;
+    std::vector<Bin> lowest(shares.size());
+    for (size_t i = 0; i < shares.size(); ++i)
+        for (size_t a = 0; a < kActivities; ++a) lowest[i][a] = static_cast<uint16_t>(shares[i][a] * 257);
+    m_levels.push_back(std::move(lowest));
 }
 
 std::array<float, kActivities> ActivityBins::shares(TimeRange range) const noexcept {

@@ -32,7 +32,8 @@ class ActivityBins {
     /// Bins over `whole`, one for every four to eight events, so that closer up the events themselves are few enough to
     /// be looked at.
     ActivityBins(std::span<const Track* const> streams, TimeRange whole);
-    /// Bins as the analysis left them: each `binNs` long, in 255ths. As many as a power of two; else there are none.
+    /// Bins as the analysis left them: each `binNs` long, in 255ths. There are no longer ones: they are kept for a
+    /// while only, and of all ranks.
     ActivityBins(int64_t beginNs, int64_t binNs, std::span<const std::array<uint8_t, kActivities>> shares);
 
     bool empty() const noexcept { return m_levels.empty(); }
@@ -43,8 +44,6 @@ class ActivityBins {
 
   private:
     using Bin = std::array<uint16_t, kActivities>;  // 65535: the whole bin
-
-    void addLevels(std::vector<Bin> lowest);
 
     int64_t m_beginNs = 0;
     int64_t m_binNs = 1;

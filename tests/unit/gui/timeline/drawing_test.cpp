@@ -293,11 +293,5 @@ TEST(Activity, ALineOfTheAnalysisIsDrawnHoweverCloseUp) {
     EXPECT_NEAR(columns.back().shares[2], 1, 1e-3);
 }
 
-TEST(Activity, ALineOfAnOddLengthIsNone) {
-    const std::vector<std::array<uint8_t, kActivities>> shares(63);
-    EXPECT_TRUE(ActivityBins(0, 1, shares).empty());
-    EXPECT_TRUE(ActivityBins(0, 1, {}).empty());
-}
-
 }  // namespace
 }  // namespace rankscope::gui

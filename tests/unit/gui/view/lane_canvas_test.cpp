@@ -52,6 +52,14 @@ class LaneCanvasTest : public testing::Test {
         return tracks;
     }
 
+    /// How many pixels of the picture have this colour.
+    static int64_t pixelsOf(const QImage& image, Rgb colour) {
+        int64_t pixels = 0;
+        for (int y = 0; y < image.height(); ++y)
+            for (int x = 0; x < image.width(); ++x) pixels += image.pixel(x, y) == colour;
+        return pixels;
+    }
+
     QImage paintOn(LaneCanvas& canvas, double ratio, const Palette& palette = Palette::light()) const {
         return canvas.paint(m_model, m_model.lanes().rows(), m_scrollTop, kSize, ratio, palette).copy();
     }
@@ -121,6 +129,27 @@ TEST_F(LaneCanvasTest, LinesOfOnePixelShowWhatMostOfItsTimeIs) {
         for (int x = 0; x < picture.width(); ++x)
             coloured += std::find(activities.begin(), activities.end(), picture.pixel(x, y)) != activities.end();
         EXPECT_GT(coloured, picture.width() / 2) << y;
+    }
+}
+
+TEST_F(LaneCanvasTest, ARankIsDrawnBeforeItsEventsAreLoaded) {
+    const std::vector<std::array<uint8_t, kActivities>> transfers(64, {0, 0, 0, 255, 0});
+    const Rgb transfer = Palette::light().activities[static_cast<size_t>(Activity::transfer)];
+    auto run = std::make_shared<RunInfo>(*m_model.run());
+    run->whole = {0, 64'000};
+    LaneCanvas canvas(2);
+    for (const bool isKnown : {false, true}) {
+        std::map<int32_t, ActivityBins> lines;
+        if (isKnown) lines.emplace(3, ActivityBins(0, 1'000, transfers));
+        TimelineModel model;
+        model.setRun(run, lines);
+        model.setWidth(kSize.width());
+        const auto paint = [&] {
+            return pixelsOf(canvas.paint(model, model.lanes().rows(), 0, kSize, 1, Palette::light()), transfer);
+        };
+        EXPECT_EQ(paint() > kSize.width(), isKnown);
+        model.changeLanes([](LaneTree& lanes) { lanes.toggleGroup(0); });
+        EXPECT_EQ(paint() > kSize.width(), isKnown) << "a group of which one rank is known";
     }
 }
 
