@@ -225,9 +225,12 @@ std::vector<size_t> chosenLanes(const StepOverview& overview, const std::vector<
     const size_t all = overview.lanes.size();
     for (size_t i = 0; i < all && chosen.size() < kMostLanes / 2; ++i)
         if (all > kMostLanes && std::ranges::count(named, overview.lanes[i].rank) != 0) chosen.insert(i);
-    const size_t wanted = std::min(kMostLanes, all);
-    for (size_t i = 0; i < wanted && chosen.size() < wanted; ++i) chosen.insert(i * all / wanted);
-    for (size_t i = 0; i < all && chosen.size() < wanted; ++i) chosen.insert(i);
+    std::vector<size_t> others;
+    for (size_t i = 0; i < all; ++i)
+        if (!chosen.contains(i)) others.push_back(i);
+    const size_t more = std::min(kMostLanes, all) - chosen.size();
+    for (size_t i = 0; i < more; ++i)  // the first and the last among them
+        chosen.insert(others[more > 1 ? i * (others.size() - 1) / (more - 1) : 0]);
     return {chosen.begin(), chosen.end()};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/html/charts.h"
@@ -208,6 +209,12 @@ TEST(StepOverview, OfManyRanksThoseThatFindingsNameAreDrawn) {
     EXPECT_EQ(chosen.size(), html::kMostLanes);
     EXPECT_TRUE(std::ranges::count(chosen, 777u) == 1 && std::ranges::count(chosen, 1023u) == 1);
     EXPECT_TRUE(std::ranges::is_sorted(chosen));
+    std::vector<int> named(20);  // ranks 24 to 43: the others reach from the first to the last all the same
+    std::iota(named.begin(), named.end(), 24);
+    const std::vector<size_t> spread = html::chosenLanes(overview, named);
+    EXPECT_EQ(spread.size(), html::kMostLanes);
+    EXPECT_TRUE(spread.front() == 0 && spread.back() == 1023);
+    for (size_t i = 1; i < spread.size(); ++i) EXPECT_LE(spread[i] - spread[i - 1], 1024 / 43 + 24) << spread[i];
     EXPECT_NE(html::drawLanes(overview, {777}).find("64 of 1024 ranks are drawn"), std::string::npos);
 }
 
