@@ -211,8 +211,7 @@ uint32_t LocalProcess::takeThreadSlot() {
         return index;
     }
     if (m_arena->threadCount < kMaxThreads) return m_arena->threadCount++;
-    std::fprintf(stderr, "rankscope virtual GPUs: more than %u threads in one job\n", kMaxThreads);
-    std::abort();
+    refuseMore("threads", kMaxThreads);
 }
 
 /// Arena::lock is held.
@@ -305,8 +304,8 @@ LocalDevice& LocalProcess::device(int ordinal) {
         device.rank = m_rank >= 0 ? m_rank : ordinal;
         {
             SharedLock lock(m_arena->lock);
+            if (m_arena->deviceCount >= kMaxDevices) refuseMore("devices", kMaxDevices);
             device.shared = m_arena->deviceCount++;
-            if (device.shared >= kMaxDevices) std::abort();
             Device& shared = m_arena->devices[device.shared];
             shared = Device{};
             shared.process = m_index;
@@ -350,8 +349,8 @@ LocalStream* LocalProcess::createStream(int deviceOrdinal, unsigned flags, int p
     stream->ordinal = static_cast<uint32_t>(m_streams.size());
     stream->id = isLegacy ? 7 : device.nextStreamId++;
     SharedLock lock(m_arena->lock);
+    if (m_arena->streamCount >= kMaxStreams) refuseMore("streams", kMaxStreams);
     stream->shared = m_arena->streamCount++;
-    if (stream->shared >= kMaxStreams) std::abort();
     Stream& shared = m_arena->streams[stream->shared];
     shared.process = m_index;
     shared.device = device.shared;
@@ -397,7 +396,8 @@ StreamPoint LocalProcess::submit(LocalStream& stream, OpSpec spec, const OpRepor
     Process& process = m_arena->processes[m_index];
     uint32_t index = takeOp();
     m_newestOp = index;
-    Op& op = process.ops[index];
+    Queues& queues = m_arena->queues[m_index];
+    Op& op = queues.ops[index];
     op.kind = spec.kind;
     op.state = OpState::queued;
     op.contended = spec.contended;
@@ -411,16 +411,16 @@ StreamPoint LocalProcess::submit(LocalStream& stream, OpSpec spec, const OpRepor
     op.pendingParts = static_cast<uint32_t>(spec.parts.size());
     for (const PartSpec& part : spec.parts) {
         uint32_t slot = takePart();
-        process.parts[slot] = part;
-        process.parts[slot].process = m_index;
-        process.parts[slot].op = index;
-        process.parts[slot].next = op.firstPart;
+        queues.parts[slot] = part;
+        queues.parts[slot].process = m_index;
+        queues.parts[slot].op = index;
+        queues.parts[slot].next = op.firstPart;
         op.firstPart = slot;
     }
     m_reports[index] = report;
     m_order[m_submitted++ % kOpsPerProcess] = {stream.shared, stream.submitted};
     uint64_t at = process.submitted.load(std::memory_order_relaxed);
-    process.submission[at % kOpsPerProcess] = index;
+    queues.submission[at % kOpsPerProcess] = index;
     process.submitted.store(at + 1, std::memory_order_release);
     return {stream.shared, stream.submitted};
 }
@@ -447,7 +447,7 @@ void LocalProcess::harvest(int64_t upToNs) {
     Process& process = m_arena->processes[m_index];
     const uint64_t end = process.finished.load(std::memory_order_acquire);
     uint64_t at = process.harvested.load(std::memory_order_relaxed);
-    for (; at != end; at++) harvestOne(process.completion[at % kOpsPerProcess], upToNs);
+    for (; at != end; at++) harvestOne(m_arena->queues[m_index].completion[at % kOpsPerProcess], upToNs);
     process.harvested.store(at, std::memory_order_relaxed);
 }
 
@@ -456,22 +456,22 @@ void LocalProcess::harvestEnded(int64_t byNs) {
     const uint64_t end = process.finished.load(std::memory_order_acquire);
     uint64_t at = process.harvested.load(std::memory_order_relaxed);
     for (; at != end; at++) {
-        const uint32_t index = process.completion[at % kOpsPerProcess];
-        if (process.ops[index].endNs > byNs) break;
+        const uint32_t index = m_arena->queues[m_index].completion[at % kOpsPerProcess];
+        if (m_arena->queues[m_index].ops[index].endNs > byNs) break;
         harvestOne(index, byNs);
     }
     process.harvested.store(at, std::memory_order_relaxed);
 }
 
 void LocalProcess::harvestOne(uint32_t index, int64_t upToNs) {
-    Process& process = m_arena->processes[m_index];
-    Op& op = process.ops[index];
+    Queues& queues = m_arena->queues[m_index];
+    Op& op = queues.ops[index];
     OpReport& report = m_reports[index];
     if (report.wanted && op.endNs <= upToNs) recordOperation(report, stamp(op.startNs), stamp(op.endNs));
     for (auto* observer : {&report.channels, &report.transfers})
-        if (const auto told = std::move(*observer)) told->keep(op, process.parts, stamp(op.startNs), stamp(op.endNs));
+        if (const auto told = std::move(*observer)) told->keep(op, queues.parts, stamp(op.startNs), stamp(op.endNs));
     if (report.span) reportSpan(report, op.startNs, op.endNs);
-    for (uint32_t part = op.firstPart; part != kNone; part = process.parts[part].next) m_freeParts.push_back(part);
+    for (uint32_t part = op.firstPart; part != kNone; part = queues.parts[part].next) m_freeParts.push_back(part);
     m_freeOps.push_back(index);
 }
 

@@ -169,7 +169,7 @@ class LocalProcess {
     LocalStream* createStream(int device, unsigned flags, int priority, bool isLegacy = false);
     StreamPoint submit(LocalStream& stream, OpSpec spec, const OpReport& report);
     /// The operation submitted last.
-    Op& newestOp() { return m_arena->processes[m_index].ops[m_newestOp]; }
+    Op& newestOp() { return m_arena->queues[m_index].ops[m_newestOp]; }
     void waitEventOrder(LocalStream& stream, StreamPoint point);
     void harvest(int64_t upToNs = kForever);
     /// Of what has been simulated, what ended by then; the rest stays.

@@ -75,7 +75,7 @@ std::string whatIsMissing(const Arena& arena, const Part& part, const Transfer& 
     if (transfer.mismatched) return "whose ranks want different things";
     std::vector<bool> isThere(comm.size);
     for (uint32_t packed = transfer.firstPart; packed != kNone;) {
-        const Part& other = arena.processes[packed / kPartsPerProcess].parts[packed % kPartsPerProcess];
+        const Part& other = arena.queues[packed / kPartsPerProcess].parts[packed % kPartsPerProcess];
         if (other.member < comm.size) isThere[other.member] = true;
         packed = other.nextOfTransfer;
     }
@@ -97,15 +97,15 @@ std::string whatIsMissing(const Arena& arena, const Part& part, const Transfer& 
 std::string blockerOf(const Arena& arena, uint32_t streamIndex) {
     const Stream* stream = &arena.streams[streamIndex];
     for (uint32_t hops = 0; hops < arena.streamCount && stream->head != kNone; hops++) {
-        const Process& process = arena.processes[stream->process];
-        const Op& op = process.ops[stream->head];
+        const Queues& queues = arena.queues[stream->process];
+        const Op& op = queues.ops[stream->head];
         if (op.kind == OpKind::wait) {  // for another stream's
             stream = &arena.streams[op.depStream];
             continue;
         }
         if (op.kind != OpKind::transfer) return "";
-        for (uint32_t p = op.firstPart; p != kNone; p = process.parts[p].next) {
-            const Part& part = process.parts[p];
+        for (uint32_t p = op.firstPart; p != kNone; p = queues.parts[p].next) {
+            const Part& part = queues.parts[p];
             const Transfer* transfer = openTransfer(arena, part);
             if (!transfer || transfer->flowing || (transfer->arrived >= transfer->expected && !transfer->mismatched))
                 continue;

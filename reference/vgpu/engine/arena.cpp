@@ -170,6 +170,12 @@ void wakeBehindLock(std::atomic<uint32_t>& word) {
     t_wakes[t_wakeCount++] = &word;
 }
 
+void refuseMore(const char* what, uint32_t most) {
+    std::fprintf(stderr, "rankscope virtual GPUs: a virtual job holds at most %u %s, and this is one more\n", most,
+                 what);
+    std::abort();
+}
+
 void initializeArena(Arena& arena, int64_t launchNs) {
     initializeMutex(arena.lock);
     initializeMutex(arena.dataLock);
@@ -251,12 +257,7 @@ Arena* attachArena(const char* key, int64_t launchNs, uint32_t& processIndex) {
             close(fd);
             continue;
         }
-        if (arena->processCount >= kMaxProcesses) {
-            std::fprintf(stderr,
-                         "rankscope virtual GPUs: a virtual job holds at most %u processes, and this is one more\n",
-                         kMaxProcesses);
-            std::abort();
-        }
+        if (arena->processCount >= kMaxProcesses) refuseMore("processes", kMaxProcesses);
         SharedLock lock(arena->lock);
         processIndex = arena->processCount;
         Process& process = arena->processes[processIndex];

@@ -19,11 +19,11 @@ inline constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
 /// Every virtual job starts at this instant: 2026-01-01 00:00:00 UTC in ns.
 inline constexpr int64_t kEpochNs = 1767225600000000000;
 
-inline constexpr uint32_t kMaxProcesses = 256;
-inline constexpr uint32_t kMaxThreads = 1u << 14;  // a rank of PyTorch has some sixty
-inline constexpr uint32_t kMaxDevices = 512;
-inline constexpr uint32_t kMaxStreams = 4096;
-inline constexpr uint32_t kMaxComms = 4096;
+inline constexpr uint32_t kMaxProcesses = 4096;
+inline constexpr uint32_t kMaxThreads = 1u << 16;  // a rank of PyTorch has some sixty
+inline constexpr uint32_t kMaxDevices = 4096;
+inline constexpr uint32_t kMaxStreams = 1u << 15;
+inline constexpr uint32_t kMaxComms = 1u << 14;
 inline constexpr uint32_t kMaxMembers = 1u << 18;
 inline constexpr uint32_t kMaxTransfers = 1u << 16;
 inline constexpr uint32_t kMaxExchanges = 1u << 16;
@@ -246,17 +246,22 @@ struct Process {
         hostSleepers;  ///< threads that wait for virtual time or data: they cannot look for data themselves
     std::atomic<uint64_t> submitted, drained;   ///< ring of op indices, process → engine
     std::atomic<uint64_t> finished, harvested;  ///< ring of op indices, engine → process
-    uint32_t submission[kOpsPerProcess];
-    uint32_t completion[kOpsPerProcess];
-    Op ops[kOpsPerProcess];
-    Part parts[kPartsPerProcess];
-    HeapEntry heap[kHeapEntries];  ///< used while this process is the root of its island
     uint32_t heapSize;
     uint32_t firstFlow;  ///< active flows of the island rooted here
     uint32_t flowsDirty;
     uint32_t blocker;   ///< the thread whose bound ended the island's last advance, or kNone
     int64_t blockerNs;  ///< that bound
     int64_t nowNs;
+};
+
+/// The large arrays of a process. They are apart: each process looks at all the others, and what it looks at should lie
+/// on few pages.
+struct Queues {
+    uint32_t submission[kOpsPerProcess];
+    uint32_t completion[kOpsPerProcess];
+    Op ops[kOpsPerProcess];
+    Part parts[kPartsPerProcess];
+    HeapEntry heap[kHeapEntries];  ///< used while its process is the root of its island
 };
 
 struct Member {
@@ -331,7 +336,8 @@ struct Arena {
     Stream streams[kMaxStreams];
     uint64_t dataUsed;
     uint64_t dataFree[48];  ///< free lists by power of two
-    alignas(4096) Process processes[kMaxProcesses];
+    Process processes[kMaxProcesses];
+    alignas(4096) Queues queues[kMaxProcesses];  ///< by process
     // followed by the data heap
 };
 
@@ -351,6 +357,9 @@ inline void addActive(Arena& arena, Process& process, int32_t change) {
 }
 
 void initializeArena(Arena& arena, int64_t launchNs);
+
+/// Ends the process, which has no place in the arena, with a message: "at most 4096 processes".
+[[noreturn]] void refuseMore(const char* what, uint32_t most);
 
 /// Wakes who sleeps on `word` when the calling thread has let go of its SharedLock: woken inside, it would run into
 /// that lock at once.

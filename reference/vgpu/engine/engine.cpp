@@ -151,12 +151,12 @@ bool Engine::advance(uint32_t process) {
         bool moved = drain(root);
         Process& island = m_arena.processes[root];
         for (;;) {
-            if (island.flowsDirty && (island.heapSize == 0 || island.heap[0].timeNs > island.nowNs)) {
+            if (island.flowsDirty && nextEventNs(root) > island.nowNs) {
                 updateFlows(root, island.nowNs);
                 continue;
             }
-            if (island.heapSize == 0 || island.heap[0].timeNs >= m_limitNs) break;
-            HeapEntry entry = pop(island);
+            if (island.heapSize == 0 || nextEventNs(root) >= m_limitNs) break;
+            HeapEntry entry = pop(root);
             reach(island, entry.timeNs);
             handle(entry);
             m_arena.moves.fetch_add(1, std::memory_order_relaxed);
@@ -207,9 +207,10 @@ bool Engine::advanceQuiescent(uint32_t process) {
         if (island.island != p) continue;
         if (drain(p)) return true;
         if (island.flowsDirty) updateFlows(p, island.nowNs);
-        if (island.heapSize && (root == kNone || later(m_arena.processes[root].heap[0], island.heap[0]))) root = p;
+        if (island.heapSize && (root == kNone || later(m_arena.queues[root].heap[0], m_arena.queues[p].heap[0])))
+            root = p;
     }
-    const int64_t eventNs = root == kNone ? kForever : m_arena.processes[root].heap[0].timeNs;
+    const int64_t eventNs = root == kNone ? kForever : nextEventNs(root);
     HostThread* asking = earliestAsking();
     HostThread* due = earliestDeadline(kNone);
     const int64_t askedNs = asking ? asking->waitUntilNs : kForever;
@@ -225,7 +226,7 @@ bool Engine::advanceQuiescent(uint32_t process) {
         return true;
     }
     if (root == kNone) return false;
-    HeapEntry entry = pop(m_arena.processes[root]);
+    HeapEntry entry = pop(root);
     reach(m_arena.processes[root], entry.timeNs);
     handle(entry);
     m_arena.progress.fetch_add(1, std::memory_order_relaxed);
@@ -372,7 +373,7 @@ void Engine::mergeIslands(uint32_t processA, uint32_t processB) {
     while (m_arena.processes[last].nextOfIsland != kNone) last = m_arena.processes[last].nextOfIsland;
     m_arena.processes[last].nextOfIsland = b;
     for (uint32_t p = b; p != kNone; p = m_arena.processes[p].nextOfIsland) m_arena.processes[p].island = a;
-    for (uint32_t i = 0; i < gone.heapSize; i++) push(a, gone.heap[i]);
+    for (uint32_t i = 0; i < gone.heapSize; i++) push(a, m_arena.queues[b].heap[i]);
     gone.heapSize = 0;
     while (gone.firstFlow != kNone) {
         uint32_t index = gone.firstFlow;
@@ -531,13 +532,21 @@ void Engine::push(uint32_t root, HeapEntry entry) {
     Process& island = m_arena.processes[root];
     if (island.heapSize == kHeapEntries) return;  // 16 pending events per stream of a full arena: cannot happen
     uint32_t at = island.heapSize++;
-    island.heap[at] = entry;
-    std::push_heap(island.heap, island.heap + island.heapSize, later);
+    HeapEntry* heap = m_arena.queues[root].heap;
+    heap[at] = entry;
+    std::push_heap(heap, heap + island.heapSize, later);
 }
 
-HeapEntry Engine::pop(Process& root) {
-    std::pop_heap(root.heap, root.heap + root.heapSize, later);
-    return root.heap[--root.heapSize];
+HeapEntry Engine::pop(uint32_t root) {
+    Process& island = m_arena.processes[root];
+    HeapEntry* heap = m_arena.queues[root].heap;
+    std::pop_heap(heap, heap + island.heapSize, later);
+    return heap[--island.heapSize];
+}
+
+/// kForever: there is none.
+int64_t Engine::nextEventNs(uint32_t root) const {
+    return m_arena.processes[root].heapSize == 0 ? kForever : m_arena.queues[root].heap[0].timeNs;
 }
 
 void Engine::handle(const HeapEntry& entry) {

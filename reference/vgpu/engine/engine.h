@@ -66,7 +66,8 @@ class Engine {
     bool blockedAsBefore(uint32_t root) const;
     bool drain(uint32_t root);
     void push(uint32_t root, HeapEntry entry);
-    HeapEntry pop(Process& root);
+    HeapEntry pop(uint32_t root);
+    int64_t nextEventNs(uint32_t root) const;
     void handle(const HeapEntry& entry);
     void continueStream(uint32_t streamIndex, int64_t nowNs);
     void startWork(Stream& stream, uint32_t streamIndex, Op& op, int64_t nowNs);

@@ -16,10 +16,11 @@ bool Engine::drain(uint32_t root) {
         uint64_t begin = process.drained.load(std::memory_order_relaxed);
         if (begin == end) continue;
         moved = true;
+        Queues& queues = m_arena.queues[p];
         for (; begin != end; begin++) {
-            uint32_t opIndex = process.submission[begin % kOpsPerProcess];
+            uint32_t opIndex = queues.submission[begin % kOpsPerProcess];
             if (!process.alive) continue;
-            Op& op = process.ops[opIndex];
+            Op& op = queues.ops[opIndex];
             Stream& stream = m_arena.streams[op.stream];
             op.next = kNone;
             op.state = OpState::queued;
@@ -27,7 +28,7 @@ bool Engine::drain(uint32_t root) {
                 stream.head = stream.tail = opIndex;
                 schedule(stream, op.stream);
             } else {
-                process.ops[stream.tail].next = opIndex;
+                queues.ops[stream.tail].next = opIndex;
                 stream.tail = opIndex;
             }
         }
@@ -42,7 +43,7 @@ uint64_t Engine::orderOf(const Stream& stream) const {
 }
 
 void Engine::schedule(Stream& stream, uint32_t streamIndex) {
-    const Op& op = m_arena.processes[stream.process].ops[stream.head];
+    const Op& op = m_arena.queues[stream.process].ops[stream.head];
     stream.state = StreamState::scheduled;
     push(rootOf(stream.process),
          {std::max(op.readyNs, stream.lastEndNs), orderOf(stream), kStreamReady, streamIndex, ++stream.version, 0});
@@ -50,9 +51,9 @@ void Engine::schedule(Stream& stream, uint32_t streamIndex) {
 
 void Engine::continueStream(uint32_t streamIndex, int64_t nowNs) {
     Stream& stream = m_arena.streams[streamIndex];
-    Process& process = m_arena.processes[stream.process];
+    Queues& queues = m_arena.queues[stream.process];
     while (stream.head != kNone) {
-        Op& op = process.ops[stream.head];
+        Op& op = queues.ops[stream.head];
         if (op.readyNs > nowNs) return schedule(stream, streamIndex);
         op.startNs = nowNs;
         switch (op.kind) {
@@ -96,8 +97,9 @@ void Engine::scheduleEnd(Stream& stream, uint32_t streamIndex, Op& op, int64_t n
 void Engine::finish(uint32_t streamIndex, int64_t nowNs) {
     Stream& stream = m_arena.streams[streamIndex];
     Process& process = m_arena.processes[stream.process];
+    Queues& queues = m_arena.queues[stream.process];
     uint32_t opIndex = stream.head;
-    Op& op = process.ops[opIndex];
+    Op& op = queues.ops[opIndex];
     if (op.contended && op.state == OpState::running) changeCompute(stream.device, -1);
     op.endNs = nowNs;
     op.state = OpState::done;
@@ -107,7 +109,7 @@ void Engine::finish(uint32_t streamIndex, int64_t nowNs) {
     stream.endNs[op.seq % kStreamHistory].store(nowNs, std::memory_order_relaxed);
     stream.finishedSeq.store(op.seq, std::memory_order_release);
     uint64_t slot = process.finished.load(std::memory_order_relaxed);
-    process.completion[slot % kOpsPerProcess] = opIndex;
+    queues.completion[slot % kOpsPerProcess] = opIndex;
     process.finished.store(slot + 1, std::memory_order_release);  // from here on the op belongs to its process again
     wakeThreads(stream.process);
 
@@ -115,7 +117,7 @@ void Engine::finish(uint32_t streamIndex, int64_t nowNs) {
     uint32_t* link = &stream.firstWaiter;
     while (*link != kNone) {
         Stream& waiter = m_arena.streams[*link];
-        const Op& wait = m_arena.processes[waiter.process].ops[waiter.head];
+        const Op& wait = m_arena.queues[waiter.process].ops[waiter.head];
         if (finished(m_arena, wait.depStream, wait.depSeq)) {
             released.push_back(*link);
             *link = waiter.nextWaiter;
@@ -146,7 +148,7 @@ void Engine::changeResidents(uint32_t deviceIndex, int direction, int64_t nowNs)
     for (uint32_t s = process.firstStream; s != kNone; s = m_arena.streams[s].nextOfProcess) {
         Stream& stream = m_arena.streams[s];
         if (stream.device != deviceIndex || stream.state != StreamState::running || stream.head == kNone) continue;
-        Op& op = process.ops[stream.head];
+        Op& op = m_arena.queues[device.process].ops[stream.head];
         if (op.kind != OpKind::kernel || !op.contended) continue;
         op.remainingNs -= op.rate * static_cast<double>(nowNs - op.updatedNs);
         op.updatedNs = nowNs;

@@ -11,12 +11,12 @@ namespace rankscope::vgpu {
 
 void Engine::abortTransfers(uint32_t streamIndex, uint32_t comm, int64_t nowNs) {
     Stream& stream = m_arena.streams[streamIndex];
-    Process& process = m_arena.processes[stream.process];
+    Queues& queues = m_arena.queues[stream.process];
     drain(rootOf(stream.process));
     bool runs = false;
-    for (uint32_t o = stream.head; o != kNone; o = process.ops[o].next) {
-        Op& op = process.ops[o];
-        if (op.kind != OpKind::transfer || process.parts[op.firstPart].comm != comm) continue;
+    for (uint32_t o = stream.head; o != kNone; o = queues.ops[o].next) {
+        Op& op = queues.ops[o];
+        if (op.kind != OpKind::transfer || queues.parts[op.firstPart].comm != comm) continue;
         runs |= op.state == OpState::running;
         op.kind = OpKind::host;  // what is left of it takes no time
         op.workNs = 0;
@@ -26,19 +26,19 @@ void Engine::abortTransfers(uint32_t streamIndex, uint32_t comm, int64_t nowNs) 
     Process& island = m_arena.processes[rootOf(stream.process)];
     int64_t atNs = std::max(nowNs, island.nowNs);
     // The transfers it takes part in never end for the others: they lose this part.
-    for (uint32_t p = process.ops[stream.head].firstPart; p != kNone; p = process.parts[p].next)
+    for (uint32_t p = queues.ops[stream.head].firstPart; p != kNone; p = queues.parts[p].next)
         forgetPart(stream.process, p);
     finish(streamIndex, atNs);
     continueStream(streamIndex, atNs);
 }
 
 void Engine::forgetPart(uint32_t processIndex, uint32_t partIndex) {
-    const Part& part = m_arena.processes[processIndex].parts[partIndex];
+    const Part& part = m_arena.queues[processIndex].parts[partIndex];
     uint32_t packed = processIndex * kPartsPerProcess + partIndex;
     for (uint32_t& head : m_arena.comms[part.comm].openTransfers) {
         for (uint32_t t = head; t != kNone; t = m_arena.transfers[t].next) {
             for (uint32_t* link = &m_arena.transfers[t].firstPart; *link != kNone;) {
-                Part& other = m_arena.processes[*link / kPartsPerProcess].parts[*link % kPartsPerProcess];
+                Part& other = m_arena.queues[*link / kPartsPerProcess].parts[*link % kPartsPerProcess];
                 if (*link == packed)
                     *link = other.nextOfTransfer;
                 else
@@ -86,13 +86,13 @@ Transfer& Engine::transferOf(const Part& part, const Op& op) {
 }
 
 void Engine::arrive(Stream& stream, Op& op, int64_t nowNs) {
-    Process& process = m_arena.processes[stream.process];
+    Queues& queues = m_arena.queues[stream.process];
     stream.state = StreamState::running;
     stream.version++;
     op.state = OpState::running;
     changeResidents(stream.device, +1, nowNs);
-    for (uint32_t p = op.firstPart; p != kNone; p = process.parts[p].next) {
-        Part& part = process.parts[p];
+    for (uint32_t p = op.firstPart; p != kNone; p = queues.parts[p].next) {
+        Part& part = queues.parts[p];
         Transfer& transfer = transferOf(part, op);
         part.nextOfTransfer = transfer.firstPart;
         // A part is named by process and index; the list packs both.
@@ -124,7 +124,7 @@ void Engine::beginFlow(Transfer& transfer, int64_t nowNs) {
     transfer.flowing = 1;
     transfer.remaining = transfer.busBytes;
     for (uint32_t packed = transfer.firstPart; packed != kNone;) {
-        Part& part = m_arena.processes[packed / kPartsPerProcess].parts[packed % kPartsPerProcess];
+        Part& part = m_arena.queues[packed / kPartsPerProcess].parts[packed % kPartsPerProcess];
         part.flowBeginNs = nowNs;
         packed = part.nextOfTransfer;
     }
@@ -197,7 +197,7 @@ void Engine::planLeaving(Transfer& transfer) {
     if (transfer.chunkBytes <= 0) return;
     const std::vector<double> chunks = ringLeads(m_arena, m_arena.comms[transfer.comm]);
     for (uint32_t packed = transfer.firstPart; packed != kNone;) {
-        Part& part = m_arena.processes[packed / kPartsPerProcess].parts[packed % kPartsPerProcess];
+        Part& part = m_arena.queues[packed / kPartsPerProcess].parts[packed % kPartsPerProcess];
         part.leadBytes = chunks.empty() ? 0 : std::min(transfer.busBytes, chunks[part.member] * transfer.chunkBytes);
         transfer.nextLeadBytes = std::max(transfer.nextLeadBytes, part.leadBytes);
         packed = part.nextOfTransfer;
@@ -210,8 +210,8 @@ std::vector<uint32_t> Engine::takeLeaving(Transfer& transfer) {
     std::vector<uint32_t> streams;
     double next = 0;
     for (uint32_t* link = &transfer.firstPart; *link != kNone;) {
-        Process& process = m_arena.processes[*link / kPartsPerProcess];
-        Part& part = process.parts[*link % kPartsPerProcess];
+        const uint32_t process = *link / kPartsPerProcess;
+        Part& part = m_arena.queues[process].parts[*link % kPartsPerProcess];
         if (part.leadBytes < transfer.nextLeadBytes) {
             next = std::max(next, part.leadBytes);
             link = &part.nextOfTransfer;
@@ -219,8 +219,8 @@ std::vector<uint32_t> Engine::takeLeaving(Transfer& transfer) {
         }
         *link = part.nextOfTransfer;
         part.flowEndNs = transfer.dueNs;
-        if (!process.alive) continue;
-        Op& op = process.ops[part.op];
+        if (!m_arena.processes[process].alive) continue;
+        Op& op = m_arena.queues[process].ops[part.op];
         if (--op.pendingParts == 0) streams.push_back(op.stream);
     }
     transfer.nextLeadBytes = next;
@@ -230,12 +230,12 @@ std::vector<uint32_t> Engine::takeLeaving(Transfer& transfer) {
 void Engine::endTransfer(Transfer& transfer, int64_t nowNs) {
     std::vector<uint32_t> streams;
     for (uint32_t packed = transfer.firstPart; packed != kNone;) {
-        Process& process = m_arena.processes[packed / kPartsPerProcess];
-        Part& part = process.parts[packed % kPartsPerProcess];
+        const uint32_t process = packed / kPartsPerProcess;
+        Part& part = m_arena.queues[process].parts[packed % kPartsPerProcess];
         packed = part.nextOfTransfer;
         part.flowEndNs = nowNs;
-        if (!process.alive) continue;
-        Op& op = process.ops[part.op];
+        if (!m_arena.processes[process].alive) continue;
+        Op& op = m_arena.queues[process].ops[part.op];
         if (--op.pendingParts == 0) streams.push_back(op.stream);
     }
     release(transfer);

@@ -70,7 +70,8 @@ class EngineTest : public testing::Test {
     Op& submit(uint32_t stream, OpKind kind, int64_t hostNs, int64_t workNs) {
         Process& process = arena.processes[arena.streams[stream].process];
         auto index = static_cast<uint32_t>(process.submitted.load());
-        Op& op = process.ops[index];
+        Queues& queues = arena.queues[arena.streams[stream].process];
+        Op& op = queues.ops[index];
         op.kind = kind;
         op.contended = kind == OpKind::kernel;
         op.stream = stream;
@@ -78,7 +79,7 @@ class EngineTest : public testing::Test {
         op.readyNs = hostNs + kLaunchNs;
         op.workNs = workNs;
         op.firstPart = kNone;
-        process.submission[index] = index;
+        queues.submission[index] = index;
         process.submitted++;
         return op;
     }
@@ -101,9 +102,9 @@ class EngineTest : public testing::Test {
     Op& submitTransfer(uint32_t stream, uint32_t comm, uint32_t member, int64_t hostNs, double busBytes,
                        uint64_t key = 0) {
         Op& op = submit(stream, OpKind::transfer, hostNs, 0);
-        Process& process = arena.processes[arena.streams[stream].process];
-        auto index = static_cast<uint32_t>(&op - process.ops);
-        Part& part = process.parts[index];
+        Queues& queues = arena.queues[arena.streams[stream].process];
+        auto index = static_cast<uint32_t>(&op - queues.ops);
+        Part& part = queues.parts[index];
         part = Part{};
         part.process = arena.streams[stream].process;
         part.op = index;

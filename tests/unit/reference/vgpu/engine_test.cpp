@@ -151,15 +151,15 @@ TEST_F(EngineTest, allToAllAcrossNodesIsBoundByWhatEachNicCarries) {
     for (uint32_t me = 0; me < 4; me++) {
         uint32_t stream = addStream(ranks[me]);
         Op& op = submit(stream, OpKind::transfer, 0, 0);
-        Process& process = arena.processes[ranks[me]];
+        Queues& queues = arena.queues[ranks[me]];
         uint32_t slot = 0;
         for (uint32_t peer = 0; peer < 4; peer++) {
             for (uint8_t isSend : {0, 1}) {
                 if (peer == me) continue;
-                Part& part = process.parts[slot];
+                Part& part = queues.parts[slot];
                 part = Part{};
                 part.process = ranks[me];
-                part.op = static_cast<uint32_t>(&op - process.ops);
+                part.op = static_cast<uint32_t>(&op - queues.ops);
                 part.next = op.firstPart;
                 part.comm = comm;
                 part.member = me;
@@ -185,7 +185,7 @@ TEST_F(EngineTest, membersThatDisagreeNeverGetOut) {
     uint32_t comm = addComm({a, b});
     submitTransfer(sa, comm, 0, 0, 1000);
     Op& other = submitTransfer(sb, comm, 1, 0, 1000);
-    arena.processes[b].parts[other.firstPart].fingerprint = 1;
+    arena.queues[b].parts[other.firstPart].fingerprint = 1;
     hostWaits(a, sa);
     hostWaits(b, sb);
     engine.advance(a);

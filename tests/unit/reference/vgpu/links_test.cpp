@@ -35,8 +35,8 @@ class LinkTest : public EngineTest {
         for (uint32_t rank : ranks) nowNs = std::max(nowNs, arena.processes[rank].nowNs);
         Op& send = submitTransfer(streams[from], comm, from, nowNs, bytes);
         Op& receive = submitTransfer(streams[to], comm, to, nowNs, bytes);
-        Part& out = arena.processes[from].parts[send.firstPart];
-        Part& in = arena.processes[to].parts[receive.firstPart];
+        Part& out = arena.queues[from].parts[send.firstPart];
+        Part& in = arena.queues[to].parts[receive.firstPart];
         out.kind = in.kind = TransferKind::p2p;
         out.isSend = 1;
         out.peer = to;
@@ -56,7 +56,7 @@ class LinkTest : public EngineTest {
         std::vector<const Op*> ops;
         for (uint32_t m = 0; m < 6; m++) {
             Op& op = submitTransfer(streams[m], comm, m, m == 1 ? 30'000 : 0, 10'000'000);
-            arena.processes[ranks[m]].parts[op.firstPart].chunkBytes = chunkBytes;
+            arena.queues[ranks[m]].parts[op.firstPart].chunkBytes = chunkBytes;
             ops.push_back(&op);
         }
         run(ops);

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a virtual job has no place for is refused with a message.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "reference/vgpu/engine/arena.h"
+
+namespace rankscope::vgpu {
+namespace {
+
+TEST(VirtualJob, OneProcessTooManyIsTold) {
+    const std::string job = "test-limits-" + std::to_string(getpid());
+    uint32_t index = 0;
+    Arena* arena = attachArena(job.c_str(), 1'000, index);
+    EXPECT_EQ(index, 0u);
+    arena->processCount = kMaxProcesses;
+    EXPECT_DEATH(
+        {
+            uint32_t more = 0;
+            attachArena(job.c_str(), 1'000, more);
+        },
+        "holds at most 4096 processes, and this is one more");
+    arena->processCount = 1;
+    detachArena(arena, index);
+}
+
+/// Each process looks at all others: those of a job of 1,024 ranks lie on pages that take little of its memory.
+TEST(VirtualJob, ProcessesLieCloseTogether) {
+    EXPECT_LE(sizeof(Process), 1'024u);
+}
+
+}  // namespace
+}  // namespace rankscope::vgpu
