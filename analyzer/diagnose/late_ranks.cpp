@@ -12,6 +12,7 @@
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/lost_to_rank.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/diagnose/slow_ranks.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
@@ -291,11 +292,7 @@ void describeLateness(const Analysis& analysis, const std::vector<LateRank>& lat
                     finding.ranks.size() == 1 ? "spends" : "spend", text::percentText(facts::median(shares)) + " of it",
                     late.front().isStage ? "other stages" : "peers"));
     finding.evidence.numbers.emplace_back("late_share_of_step", facts::median(shares));
-    if (const double lastShare = analysis.delays.shareFor(finding.ranks); lastShare > 0) {
-        finding.evidence.facts.push_back(fmt::format(
-            "{:.0f} % of what the others lose to late ranks, waiting and transfer, is for {}", 100 * lastShare, who));
-        finding.evidence.numbers.emplace_back("wait_share_for_rank", lastShare);
-    }
+    addLossForRanks(analysis, finding.ranks, who, finding);
     if (seen > 0) {
         finding.evidence.facts.push_back(fmt::format(
             "of that the others lose {} of a step: by so much its lateness grows from one call to the next one, and "

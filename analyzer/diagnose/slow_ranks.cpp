@@ -85,12 +85,7 @@ void addEvidence(const job::Analysis& analysis, const std::vector<job::KernelRat
                         first.slowestKey.gridBlocks < 0 ? "unknown" : std::to_string(first.slowestKey.gridBlocks),
                         first.slowestRatio));
     }
-    const double lastShare = analysis.delays.shareFor(group.ranks);
-    if (lastShare > 0) {
-        finding.evidence.facts.push_back(fmt::format(
-            "{:.0f} % of what the others lose to late ranks, waiting and transfer, is for {}", 100 * lastShare, who));
-        finding.evidence.numbers.emplace_back("wait_share_for_rank", lastShare);
-    }
+    addLossForRanks(analysis, group.ranks, who, finding);
     addWaitRows(analysis, group, finding);
 }
 
@@ -100,6 +95,16 @@ std::string waitText(const facts::CommTask& task) {
     const std::string all = text::durationText(static_cast<double>(task.waitNs)),
                       exposed = text::durationText(static_cast<double>(task.exposedWaitNs));
     return fmt::format("{} for rank {}{}", all, task.lastRank, exposed == all ? "" : ", " + exposed + " of it exposed");
+}
+
+void addLossForRanks(const job::Analysis& analysis, const std::vector<int>& ranks, const std::string& who,
+                     job::Finding& finding) {
+    const double share = analysis.delays.shareFor(ranks);
+    if (share <= 0) return;
+    finding.evidence.facts.push_back(
+        fmt::format("{} of what the others lose to late ranks, waiting and transfer, is for {}",
+                    share < 0.01 ? "less than 1 %" : fmt::format("{:.0f} %", 100 * share), who));
+    finding.evidence.numbers.emplace_back("wait_share_for_rank", share);
 }
 
 bool isSlow(const job::KernelRatio& ratio) {

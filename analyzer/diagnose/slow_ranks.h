@@ -35,6 +35,11 @@ bool isSlow(const job::KernelRatio& ratio);
 /// much of it is exposed, where it is not all.
 std::string waitText(const facts::CommTask& task);
 
+/// Adds to the evidence which part of what the others lose to late ranks is for `ranks`; nothing where that is none.
+/// `who`: what the sentence calls them.
+void addLossForRanks(const job::Analysis& analysis, const std::vector<int>& ranks, const std::string& who,
+                     job::Finding& finding);
+
 /// Slow ranks that share a cause, as indices into analysis.ranks.
 struct SlowGroup {
     std::vector<size_t> members;
