@@ -6,12 +6,12 @@
 namespace rankscope::facts {
 namespace {
 
-/// Adds one kind's share of each bin.
-void fill(ActivityLine& line, size_t kind, const IntervalSet& times) {
+/// Adds the share of one activity in each bin.
+void fill(ActivityLine& line, Activity activity, const IntervalSet& times) {
     const auto close = [&](size_t bin, int64_t ns) {
         if (ns <= 0) return;
         const int64_t share = (255 * ns + line.binNs / 2) / line.binNs;
-        line.bins[bin][kind] = static_cast<uint8_t>(std::clamp<int64_t>(share, 1, 255));
+        line.bins[bin][static_cast<size_t>(activity)] = static_cast<uint8_t>(std::clamp<int64_t>(share, 1, 255));
     };
     size_t open = 0;
     int64_t inOpen = 0;
@@ -38,17 +38,16 @@ ActivityLine activityLine(const DeviceActivity& activity) {
     const IntervalSet busy = unite(kernels, activity.memory);
     ActivityLine line;
     if (busy.empty()) return line;
-    // Times of a damaged file may be anything: no line is drawn of what is centuries long.
-    constexpr int64_t kFarthestNs = INT64_MAX / 1024;
-    if (busy.front().startNs < -kFarthestNs || busy.back().endNs > kFarthestNs) return line;
+    // Times of a damaged file may be anything.
+    if (busy.front().startNs < -ActivityLine::kFarthestNs || busy.back().endNs > ActivityLine::kFarthestNs) return line;
     line.startNs = busy.front().startNs;
     line.binNs = (busy.back().endNs - line.startNs - 1) / static_cast<int64_t>(ActivityLine::kBins) + 1;
     line.bins.resize(ActivityLine::kBins);
-    fill(line, 0, subtract(activity.compute, communication));
-    fill(line, 1, intersect(activity.compute, communication));
-    fill(line, 2, subtract(communication, unite(activity.compute, activity.transfer)));
-    fill(line, 3, subtract(activity.transfer, activity.compute));
-    fill(line, 4, subtract(activity.memory, kernels));
+    fill(line, Activity::compute, subtract(activity.compute, communication));
+    fill(line, Activity::overlapped, intersect(activity.compute, communication));
+    fill(line, Activity::waiting, subtract(communication, unite(activity.compute, activity.transfer)));
+    fill(line, Activity::transfer, subtract(activity.transfer, activity.compute));
+    fill(line, Activity::memory, subtract(activity.memory, kernels));
     return line;
 }
 

@@ -8,32 +8,35 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/facts/intervals.h"
+#include "analyzer/facts/device_activity.h"
 
 namespace rankscope::facts {
 
-/// Holds a rank's device activity by category, over the whole recording.
-struct DeviceActivity {
-    IntervalSet compute;   // C
-    IntervalSet transfer;  // NCCL kernels behind their wait window
-    IntervalSet wait;      // wait windows of NCCL kernels
-    IntervalSet memory;    // M
+/// Names what a device does at a time, as Attribution counts it: the rest is idle. In trace.db by number: never
+/// renumbered.
+enum class Activity : uint8_t {
+    compute,     // kernels that compute, without communication
+    overlapped,  // the same, beside communication
+    waiting,     // nothing but NCCL kernels that wait for other ranks
+    transfer,    // nothing but NCCL kernels, one of which at least does not wait
+    memory,      // nothing but copies and sets
 };
 
 /// Holds the shares of what a device did in even bins of time, from its first to its last activity.
 struct ActivityLine {
-    static constexpr size_t kBins = 2048;  // a line of the timeline has fewer pixels on most screens
-    // compute without communication, compute beside communication, waiting for other ranks alone, transfer alone,
-    // copies and sets alone: as Attribution counts them. The rest of a bin is idle.
+    static constexpr size_t kBins = 2048;  // as many as a line of the timeline has pixels, or nearly
     static constexpr size_t kKinds = 5;
-    using Bin = std::array<uint8_t, kKinds>;  // 255: all of the bin; 1: some of it, however little
+    static constexpr int64_t kFarthestNs = INT64_MAX / 8;  // 36 years: sums of times nearer than it do not overflow
+    /// By Activity; 255: all of the bin, 1: some of it, however little. Each is rounded by itself.
+    using Bin = std::array<uint8_t, kKinds>;
 
     int64_t startNs = 0;
     int64_t binNs = 0;      // length of a bin
     std::vector<Bin> bins;  // kBins; none where the device did nothing
 };
 
-/// Linear in the members of the sets and the bins.
+/// Empty where the device did nothing, or its times are farther than kFarthestNs. Linear in the members of the sets
+/// and the bins.
 ActivityLine activityLine(const DeviceActivity& activity);
 
 /// For messages between processes (collector/team/packing.h).

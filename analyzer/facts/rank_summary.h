@@ -10,6 +10,7 @@
 
 #include "analyzer/facts/activity_line.h"
 #include "analyzer/facts/contention.h"
+#include "analyzer/facts/device_activity.h"
 #include "analyzer/facts/held_memory.h"
 #include "analyzer/facts/intervals.h"
 #include "analyzer/facts/rank_events.h"

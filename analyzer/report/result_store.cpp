@@ -96,7 +96,8 @@ void storeActivity(store::Database& db, const job::Analysis& analysis) {
     for (const facts::RankSummary& rank : analysis.ranks) {
         const facts::ActivityLine& line = rank.activity;
         if (line.bins.empty()) continue;
-        const std::span shares(line.bins.front().data(), line.bins.size() * sizeof(facts::ActivityLine::Bin));
+        const std::span shares(reinterpret_cast<const uint8_t*>(line.bins.data()),
+                               line.bins.size() * sizeof(facts::ActivityLine::Bin));
         insert.bind(1, int64_t{rank.rank}).bind(2, line.startNs).bind(3, line.binNs).bindBytes(4, shares).run();
     }
 }

@@ -242,7 +242,7 @@ void addPipelines(const job::Analysis& analysis, std::vector<VolumeRow>& rows) {
         ranks += static_cast<size_t>(std::ranges::count_if(chain.stages, isRecorded));
     const facts::Pipeline* of = nullptr;
     const facts::RankFacts* from = nullptr;
-    for (const store::P2p& message : analysis.facts.pointToPoint) {  // by sender
+    for (const store::P2p& message : analysis.facts.pointToPoint) {  // mostly by sender
         if (from == nullptr || from->rank != message.srcRank) {
             of = analysis.layout.pipelineOf(message.srcRank);
             from = analysis.facts.findRank(message.srcRank);

@@ -64,6 +64,7 @@ class Statement {
     Statement& bind(int index, int64_t value);
     Statement& bind(int index, double value);
     Statement& bind(int index, std::string_view text);
+    /// As a BLOB; they are copied. NULL where there are none.
     Statement& bindBytes(int index, std::span<const uint8_t> bytes);
     Statement& bindNull(int index);
 
@@ -79,7 +80,7 @@ class Statement {
     double real(int column) const;
     /// Valid until the next step().
     std::string_view text(int column) const;
-    /// The same; none where the column holds no bytes.
+    /// Valid until the next step(); none where the column is no BLOB.
     std::span<const uint8_t> bytes(int column) const;
     sqlite3_stmt* handle() const noexcept { return m_handle.get(); }
 

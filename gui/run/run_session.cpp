@@ -34,8 +34,9 @@ void RunSession::open(const std::string& run, std::optional<std::chrono::seconds
                 run, [&](std::chrono::milliseconds waited) { return whenLocked(run, patience, waited); },
                 store::MisplacedRows::kept);
             auto info = std::make_shared<const RunInfo>(readRunInfo(reader));
+            const auto lines = std::make_shared<std::map<int32_t, ActivityBins>>(readActivityLines(reader));
             QMetaObject::invokeMethod(
-                this, [this, info, lines = readActivityLines(reader)] { start(info, lines); }, Qt::QueuedConnection);
+                this, [this, info, lines] { start(info, std::move(*lines)); }, Qt::QueuedConnection);
         } catch (const std::exception& error) {
             QMetaObject::invokeMethod(
                 this,

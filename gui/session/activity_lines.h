@@ -9,8 +9,9 @@
 
 namespace rankscope::gui {
 
-/// What each rank's GPU did, by rank, as `rankscope analyze` left it (analyzer/facts/activity_line.h). Empty where it
-/// has not been here; a line that makes no sense is left out, since the rank's events will tell. Throws store::Error.
+/// What each rank's GPU did, by rank, as `rankscope analyze` left it (analyzer/facts/activity_line.h). Empty where the
+/// run is not analysed, or by a version older than the table; a line that makes no sense, or cannot be read, is left
+/// out, since the rank's events will tell.
 std::map<int32_t, ActivityBins> readActivityLines(store::TraceReader& reader);
 
 }  // namespace rankscope::gui

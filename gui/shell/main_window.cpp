@@ -97,7 +97,7 @@ void MainWindow::watch(RunPane& pane) {
     });
     connect(&pane.session(), &RunSession::loaded, this, [this](bool cancelled) {
         showProgress();
-        if (cancelled) m_message->setText("loading cancelled: ranks marked 'not loaded' are not shown");
+        if (cancelled) m_message->setText("loading cancelled: no events are shown of ranks marked 'not loaded'");
     });
     connect(&pane, &RunPane::said, m_message, &QLabel::setText);
     connect(&pane.timeline(), &TimelineView::helpWanted, this, &MainWindow::showHelp);

@@ -179,7 +179,7 @@ size_t ActivityBins::bytes() const noexcept {
     return bytes;
 }
 
-void drawActivity(const DrawnActivity& rank, const TimeAxis& axis, std::vector<ActivityColumn>& columns) {
+void drawActivity(const ActivityView& rank, const TimeAxis& axis, std::vector<ActivityColumn>& columns) {
     columns.clear();
     if (rank.bins == nullptr || rank.bins->empty()) return;
     const ActivityBins& bins = *rank.bins;
@@ -188,7 +188,8 @@ void drawActivity(const DrawnActivity& rank, const TimeAxis& axis, std::vector<A
     const double nsPerPixel = static_cast<double>(visible.span()) / axis.width();
     if (rank.streams.empty() || nsPerPixel >= static_cast<double>(bins.binNs())) {
         for (int32_t x = 0; x < width; ++x) {
-            const auto shares = bins.shares({axis.timeAt(x), axis.timeAt(x + 1)});
+            const int64_t fromNs = axis.timeAt(x);  // close up a column is less than a nanosecond
+            const auto shares = bins.shares({fromNs, std::max(fromNs + 1, axis.timeAt(x + 1))});
             if (shares != std::array<float, kActivities>{}) columns.push_back({x, shares});
         }
         return;

@@ -24,21 +24,21 @@ using ActivityTimes = std::array<int64_t, kActivities>;
 /// Exact times of each activity of a rank in `range`, from RankTracks::deviceTracks().
 ActivityTimes activityIn(std::span<const Track* const> streams, TimeRange range);
 
-/// Shares of each activity in even bins of time, and of bins twice as long, and so on: what a summary lane shows
-/// however far one zooms out.
+/// Shares of each activity in even bins of time, and, where they are made of events, of bins twice as long, and so on:
+/// what a summary lane shows however far one zooms out.
 class ActivityBins {
   public:
     ActivityBins() = default;
     /// Bins over `whole`, one for every four to eight events, so that closer up the events themselves are few enough to
     /// be looked at.
     ActivityBins(std::span<const Track* const> streams, TimeRange whole);
-    /// Bins as the analysis left them: each `binNs` long, in 255ths. There are no longer ones: they are kept for a
-    /// while only, and of all ranks.
+    /// Bins as the analysis left them: each `binNs` long, in 255ths. Only this level is made: these bins are needed
+    /// until the events of their rank are loaded, and for all ranks at once.
     ActivityBins(int64_t beginNs, int64_t binNs, std::span<const std::array<uint8_t, kActivities>> shares);
 
     bool empty() const noexcept { return m_levels.empty(); }
     int64_t binNs() const noexcept { return m_binNs; }
-    /// Shares 0..1 of each activity in `range`, to the width of a bin; `range` should span at least one.
+    /// Shares 0..1 of each activity in `range`, to the width of a bin; of a shorter range those of the bins it lies in.
     std::array<float, kActivities> shares(TimeRange range) const noexcept;
     size_t bytes() const noexcept;
 
@@ -56,15 +56,15 @@ struct ActivityColumn {
     std::array<float, kActivities> shares{};
 };
 
-/// What the GPU of one rank does, to be drawn: `streams` are RankTracks::deviceTracks(), none where its events are not
-/// loaded. The pointers are the rank's.
-struct DrawnActivity {
+/// What the GPU of one rank does, to be looked at: `streams` are RankTracks::deviceTracks(), none where its events are
+/// not loaded. Valid until the rank's tracks or its line change.
+struct ActivityView {
     const ActivityBins* bins = nullptr;
     std::vector<const Track*> streams;
 };
 
 /// One entry per column with any activity. Closer up than a bin they are those of the events, or of the bin where no
 /// events are loaded.
-void drawActivity(const DrawnActivity& rank, const TimeAxis& axis, std::vector<ActivityColumn>& columns);
+void drawActivity(const ActivityView& rank, const TimeAxis& axis, std::vector<ActivityColumn>& columns);
 
 }  // namespace rankscope::gui

@@ -32,8 +32,9 @@ void append(std::vector<Row>& rows, Row row) {
 
 }  // namespace
 
-void LaneTree::setOutline(RunOutline outline) {
+void LaneTree::setOutline(RunOutline outline, std::map<int32_t, ActivityBins> lines) {
     m_outline = std::move(outline);
+    m_activityLines = std::move(lines);
     m_tracks.clear();
     m_troubles.clear();
     m_excerpts.clear();
@@ -43,14 +44,14 @@ void LaneTree::setOutline(RunOutline outline) {
 void LaneTree::setTracks(RankTracksPtr tracks) {
     const int32_t rank = tracks->rank;
     m_tracks[rank] = std::move(tracks);
-    m_lines.erase(rank);
+    m_activityLines.erase(rank);
     rebuild();
 }
 
-DrawnActivity LaneTree::activity(int32_t rank) const {
-    if (const RankTracks* loaded = tracks(rank)) return loaded->drawn();
-    const auto line = m_lines.find(rank);
-    return {line == m_lines.end() ? nullptr : &line->second, {}};
+ActivityView LaneTree::activity(int32_t rank) const {
+    if (const RankTracks* loaded = tracks(rank)) return loaded->activityView();
+    const auto line = m_activityLines.find(rank);
+    return {line == m_activityLines.end() ? nullptr : &line->second, {}};
 }
 
 const RankTracks* LaneTree::tracks(int32_t rank) const {

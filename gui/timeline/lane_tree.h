@@ -75,14 +75,13 @@ struct LaneChoices {
 /// Lines up hosts, ranks and lanes by the user's choices. GUI thread only.
 class LaneTree {
   public:
-    void setOutline(RunOutline outline);
+    /// `lines`: what the analysis left of each rank's GPU, to be drawn until its events are loaded.
+    void setOutline(RunOutline outline, std::map<int32_t, ActivityBins> lines = {});
     void setTracks(RankTracksPtr tracks);
     const RankTracks* tracks(int32_t rank) const;
-    /// What the analysis left of each rank's GPU, to be drawn until its events are loaded.
-    void setLines(std::map<int32_t, ActivityBins> lines) { m_lines = std::move(lines); }
     /// Without bins where nothing is known of the rank.
-    DrawnActivity activity(int32_t rank) const;
-    /// Why a rank is not shown, or not all of it: "not readable: …". Empty where there is nothing to say.
+    ActivityView activity(int32_t rank) const;
+    /// Why a rank's events are not shown, or not all of them: "not readable: …". Empty where there is nothing to say.
     void setTrouble(int32_t rank, std::string trouble) { m_troubles[rank] = std::move(trouble); }
     const std::string& trouble(int32_t rank) const;
     const std::map<int32_t, RankTracksPtr>& loaded() const noexcept { return m_tracks; }
@@ -139,7 +138,7 @@ class LaneTree {
 
     RunOutline m_outline;
     std::map<int32_t, RankTracksPtr> m_tracks;
-    std::map<int32_t, ActivityBins> m_lines;  // of ranks that are not loaded
+    std::map<int32_t, ActivityBins> m_activityLines;  // of ranks that are not loaded
     std::map<int32_t, std::string> m_troubles;
     LaneChoices m_choices;
     std::vector<RankExcerpt> m_excerpts;

@@ -5,7 +5,7 @@
 
 namespace rankscope::gui {
 
-void Overview::add(const DrawnActivity& rank) {
+void Overview::add(const ActivityView& rank) {
     if (rank.bins == nullptr) return;
     ++m_ranks;
     if (rank.bins->empty() || m_sums.empty()) return;

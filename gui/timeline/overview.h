@@ -17,7 +17,7 @@ class Overview {
     Overview() = default;
     Overview(TimeRange whole, size_t columns) : m_whole(whole), m_sums(columns, Shares{}) {}
 
-    void add(const DrawnActivity& rank);
+    void add(const ActivityView& rank);
     TimeRange whole() const noexcept { return m_whole; }
     size_t columns() const noexcept { return m_sums.size(); }
     size_t ranks() const noexcept { return m_ranks; }

@@ -8,7 +8,7 @@
 namespace rankscope::gui {
 namespace {
 
-double waitingShare(const DrawnActivity& rank, TimeRange time) {
+double waitingShare(const ActivityView& rank, TimeRange time) {
     constexpr auto kWaiting = static_cast<size_t>(Activity::waiting);
     if (time.span() <= 0) return 0;
     // Closer than a bin the events are few.
@@ -22,7 +22,7 @@ double waitingShare(const DrawnActivity& rank, TimeRange time) {
 std::vector<int32_t> ranksByWaiting(const LaneTree& lanes, TimeRange time) {
     std::vector<std::pair<double, int32_t>> waiting;
     for (const OutlineRank& rank : lanes.outline().ranks) {
-        const DrawnActivity known = lanes.activity(rank.rank);
+        const ActivityView known = lanes.activity(rank.rank);
         waiting.emplace_back(known.bins ? waitingShare(known, time) : std::numeric_limits<double>::infinity(),
                              rank.rank);
     }

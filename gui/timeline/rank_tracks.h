@@ -61,7 +61,8 @@ struct RankTracks {
 
     /// The tracks that say what the GPU does.
     std::vector<const Track*> deviceTracks() const;
-    DrawnActivity drawn() const { return {&activity, deviceTracks()}; }
+    ActivityView activityView() const& { return {&activity, deviceTracks()}; }
+    ActivityView activityView() && = delete;  // it would outlive what it looks at
     /// Index of the lane that has the gaps of the device; lanes.size() where there is none.
     size_t idleLane() const noexcept;
     /// Events in `undrawn`.

@@ -24,8 +24,8 @@ Overview groupActivity(const TimelineModel& model, int64_t group, const TimeAxis
     return mean;
 }
 
-DrawnActivity summaryOf(const TimelineModel& model, const Row& row) {
-    return row.kind == RowKind::summary ? model.lanes().activity(row.rank) : DrawnActivity();
+ActivityView summaryOf(const TimelineModel& model, const Row& row) {
+    return row.kind == RowKind::summary ? model.lanes().activity(row.rank) : ActivityView();
 }
 
 LaneCanvas::LaneCanvas() : LaneCanvas(std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8)) {}
@@ -85,7 +85,7 @@ void LaneCanvas::paintRow(const TimelineModel& model, const PlacedRow& placed, B
     const RankTracks* tracks = row.kind == RowKind::group ? nullptr : model.lanes().tracks(row.rank);
     if (row.kind == RowKind::group && !row.expanded)
         paintGroup(model, placed, brush);
-    else if (const DrawnActivity activity = summaryOf(model, row); activity.bins)
+    else if (const ActivityView activity = summaryOf(model, row); activity.bins)
         paintSummary(placed, activity, brush);
     else if (tracks && row.lane < tracks->lanes.size() && tracks->lanes[row.lane].kind == LaneKind::counter)
         paintCurve(placed, tracks->lanes[row.lane].curve, brush);
@@ -148,7 +148,7 @@ void LaneCanvas::paintCurve(const PlacedRow& placed, const Curve& curve, Brush& 
     }
 }
 
-void LaneCanvas::paintSummary(const PlacedRow& placed, const DrawnActivity& activity, Brush& brush) {
+void LaneCanvas::paintSummary(const PlacedRow& placed, const ActivityView& activity, Brush& brush) {
     drawActivity(activity, m_axis, brush.columns);
     paintStacks(placed, m_palette->alternate, brush);
 }

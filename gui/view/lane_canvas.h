@@ -18,11 +18,11 @@ constexpr int stackGap(int height) {
     return height < 8 ? 0 : 2;
 }
 
-/// What the ranks below a group's line do on average in the axis' visible range, as far as they are loaded.
+/// What the ranks below a group's line do on average in the axis' visible range, of those of which anything is known.
 Overview groupActivity(const TimelineModel& model, int64_t group, const TimeAxis& axis);
 
 /// What is drawn on the line of a rank; without bins on all other lines, and where nothing is known of the rank.
-DrawnActivity summaryOf(const TimelineModel& model, const Row& row);
+ActivityView summaryOf(const TimelineModel& model, const Row& row);
 
 /// Paints rows of lanes into an image, pixel line by pixel line: a frame costs in proportion to the picture, not to the
 /// events. Rows are dealt out to several threads; the picture is the same with any number of them.
@@ -63,7 +63,7 @@ class LaneCanvas {
     void paintRow(const TimelineModel& model, const PlacedRow& placed, Brush& brush);
     void paintLane(const PlacedRow& placed, const Lane& lane, Brush& brush);
     void paintCurve(const PlacedRow& placed, const Curve& curve, Brush& brush);
-    void paintSummary(const PlacedRow& placed, const DrawnActivity& activity, Brush& brush);
+    void paintSummary(const PlacedRow& placed, const ActivityView& activity, Brush& brush);
     void paintGroup(const TimelineModel& model, const PlacedRow& placed, Brush& brush);
     void paintStacks(const PlacedRow& placed, Rgb background, const Brush& brush);
     void paintNames(const TimelineModel& model);

@@ -26,7 +26,7 @@ class LaneShapes {
         const RankTracks* tracks = row.kind == RowKind::group ? nullptr : m_model.lanes().tracks(row.rank);
         if (row.kind == RowKind::group)
             drawGroup(row, top);
-        else if (const DrawnActivity activity = summaryOf(m_model, row); activity.bins)
+        else if (const ActivityView activity = summaryOf(m_model, row); activity.bins)
             drawSummary(activity, top, row.height);
         else if (tracks && row.lane < tracks->lanes.size() && tracks->lanes[row.lane].kind == LaneKind::counter)
             drawCurveShape(tracks->lanes[row.lane].curve, top, row.height);
@@ -106,7 +106,7 @@ class LaneShapes {
         drawStacks(columns, top, row.height);
     }
 
-    void drawSummary(const DrawnActivity& activity, int top, int height) {
+    void drawSummary(const ActivityView& activity, int top, int height) {
         fill(m_area.left(), m_area.width(), top, height, m_palette.alternate);
         std::vector<ActivityColumn> columns;
         drawActivity(activity, m_axis, columns);

@@ -79,7 +79,7 @@ QRectF Minimap::frameArea() const {
 
 bool Minimap::isUpToDate() const {
     return m_overview.columns() == static_cast<size_t>(pictureArea().width()) &&
-           m_overview.whole() == m_model.axis().whole() && m_loaded == m_model.lanes().loaded().size();
+           m_overview.whole() == m_model.axis().whole() && m_loadedWhenCounted == m_model.lanes().loaded().size();
 }
 
 void Minimap::count() {
@@ -90,7 +90,7 @@ void Minimap::count() {
     took.start();
     m_overview = Overview(m_model.axis().whole(), columns);
     for (const OutlineRank& rank : m_model.lanes().outline().ranks) m_overview.add(m_model.lanes().activity(rank.rank));
-    m_loaded = m_model.lanes().loaded().size();
+    m_loadedWhenCounted = m_model.lanes().loaded().size();
     m_soon.setInterval(std::max(kMsBetweenCounts, kRestPerCount * static_cast<int>(took.elapsed())));
     update();
 }

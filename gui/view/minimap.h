@@ -27,7 +27,7 @@ class Minimap : public QWidget {
     QRectF pictureArea() const;
     /// The frame around what is in view, in widget coordinates; wide enough to be seen and held.
     QRectF frameArea() const;
-    /// The picture shows all that is loaded.
+    /// The picture shows all that is known.
     bool isUpToDate() const;
 
   protected:
@@ -51,9 +51,9 @@ class Minimap : public QWidget {
     int m_left, m_right;
     const Palette* m_palette = &Palette::light();
     Overview m_overview;
-    size_t m_loaded = 0;  // ranks whose events were there when it was counted
-    QTimer m_soon;        // ranks arrive one by one: the picture follows a few times a second
-    int64_t m_held = 0;   // time between the frame's middle and the hand
+    size_t m_loadedWhenCounted = 0;
+    QTimer m_soon;       // ranks arrive one by one: the picture follows a few times a second
+    int64_t m_held = 0;  // time between the frame's middle and the hand
     bool m_dragging = false;
 };
 

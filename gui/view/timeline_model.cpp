@@ -19,8 +19,7 @@ TimelineModel::TimelineModel(QObject* parent) : QObject(parent) {}
 
 void TimelineModel::setRun(std::shared_ptr<const RunInfo> run, std::map<int32_t, ActivityBins> lines) {
     m_run = std::move(run);
-    m_lanes.setLines(std::move(lines));
-    m_lanes.setOutline(m_run->outline);
+    m_lanes.setOutline(m_run->outline, std::move(lines));
     m_axis.setWhole(m_run->whole);
     m_axis.fit();
     m_history.clear();

@@ -50,7 +50,7 @@ class TimelineModel : public QObject {
   public:
     explicit TimelineModel(QObject* parent = nullptr);
 
-    /// `lines`: LaneTree::setLines
+    /// `lines`: LaneTree::setOutline
     void setRun(std::shared_ptr<const RunInfo> run, std::map<int32_t, ActivityBins> lines = {});
     void addTracks(RankTracksPtr tracks);
     /// LaneTree::setTrouble

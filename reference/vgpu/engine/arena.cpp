@@ -279,7 +279,13 @@ uint32_t reserveProcess(Arena& arena, uint32_t parent) {
     while (index < arena.processCount && !(arena.processes[index].isForked && !arena.processes[index].alive &&
                                            arena.processes[index].firstStream == kNone))
         index++;
-    if (index == kMaxProcesses) return kNone;
+    if (index == kMaxProcesses) {
+        std::fprintf(stderr,
+                     "rankscope virtual GPUs: a virtual job holds at most %u processes: one that was forked has no "
+                     "virtual clock\n",
+                     kMaxProcesses);
+        return kNone;
+    }
     Process& process = arena.processes[index];
     if (index == arena.processCount) {
         arena.processCount++;

@@ -24,9 +24,9 @@ inline constexpr uint32_t kMaxThreads = 1u << 16;  // a rank of PyTorch has some
 inline constexpr uint32_t kMaxDevices = 4096;
 inline constexpr uint32_t kMaxStreams = 1u << 15;
 inline constexpr uint32_t kMaxComms = 1u << 14;
-inline constexpr uint32_t kMaxMembers = 1u << 18;
-inline constexpr uint32_t kMaxTransfers = 1u << 16;
-inline constexpr uint32_t kMaxExchanges = 1u << 16;
+inline constexpr uint32_t kMaxMembers = 1u << 21;
+inline constexpr uint32_t kMaxTransfers = 1u << 21;  // an all-to-all of 1,024 ranks has a million
+inline constexpr uint32_t kMaxExchanges = 1u << 21;
 inline constexpr uint32_t kOpsPerProcess = 1u << 14;  // power of two: rings are masked
 inline constexpr uint32_t kPartsPerProcess = 1u << 18;
 inline constexpr uint32_t kHeapEntries = 1u << 18;
@@ -219,7 +219,7 @@ struct HeapEntry {
     uint32_t kind, index, version, unused;
 };
 
-struct Process {
+struct alignas(64) Process {  // neighbours share no line of the processor's cache
     std::atomic<uint32_t> alive;
     int32_t pid;
     uint64_t startTime;
@@ -342,9 +342,10 @@ struct Arena {
 };
 
 inline constexpr uint64_t kDataBytes = uint64_t{64} << 30;
-inline constexpr uint64_t kArenaBytes = sizeof(Arena) + kDataBytes;
+inline constexpr uint64_t kArenaBytes = sizeof(Arena) + kDataBytes;  // of address space: some 220 GiB, mostly unused
+static_assert(uint64_t{kMaxProcesses} * kPartsPerProcess < kNone, "process and index name a part (Engine::arrive)");
+static_assert(sizeof(Process) <= 1024, "each process looks at all others: those of a large job lie on few pages");
 
-/// Prepares zeroed memory as an empty arena.
 /// Bucket of a transfer or exchange within its communicator.
 inline uint32_t bucketOf(uint64_t key, uint32_t src, uint32_t dst) {
     return static_cast<uint32_t>((key * 31 + src * 7 + dst * 13) % kTransferBuckets);
@@ -356,9 +357,10 @@ inline void addActive(Arena& arena, Process& process, int32_t change) {
     arena.processes[process.family].familyActive.fetch_add(static_cast<uint32_t>(change));
 }
 
+/// Prepares zeroed memory as an empty arena.
 void initializeArena(Arena& arena, int64_t launchNs);
 
-/// Ends the process, which has no place in the arena, with a message: "at most 4096 processes".
+/// Ends this process with a message: the arena has no room for one more of `what` ("processes").
 [[noreturn]] void refuseMore(const char* what, uint32_t most);
 
 /// Wakes who sleeps on `word` when the calling thread has let go of its SharedLock: woken inside, it would run into

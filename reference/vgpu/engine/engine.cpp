@@ -155,7 +155,7 @@ bool Engine::advance(uint32_t process) {
                 updateFlows(root, island.nowNs);
                 continue;
             }
-            if (island.heapSize == 0 || nextEventNs(root) >= m_limitNs) break;
+            if (nextEventNs(root) >= m_limitNs) break;
             HeapEntry entry = pop(root);
             reach(island, entry.timeNs);
             handle(entry);
@@ -530,7 +530,7 @@ bool Engine::hasTurn(const HostThread& thread, uint32_t root, int64_t boundNs) c
 
 void Engine::push(uint32_t root, HeapEntry entry) {
     Process& island = m_arena.processes[root];
-    if (island.heapSize == kHeapEntries) return;  // 16 pending events per stream of a full arena: cannot happen
+    if (island.heapSize == kHeapEntries) refuseMore("events to come", kHeapEntries);
     uint32_t at = island.heapSize++;
     HeapEntry* heap = m_arena.queues[root].heap;
     heap[at] = entry;
@@ -544,7 +544,6 @@ HeapEntry Engine::pop(uint32_t root) {
     return heap[--island.heapSize];
 }
 
-/// kForever: there is none.
 int64_t Engine::nextEventNs(uint32_t root) const {
     return m_arena.processes[root].heapSize == 0 ? kForever : m_arena.queues[root].heap[0].timeNs;
 }

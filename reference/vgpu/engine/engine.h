@@ -67,6 +67,7 @@ class Engine {
     bool drain(uint32_t root);
     void push(uint32_t root, HeapEntry entry);
     HeapEntry pop(uint32_t root);
+    /// Of the island; kForever: there is none.
     int64_t nextEventNs(uint32_t root) const;
     void handle(const HeapEntry& entry);
     void continueStream(uint32_t streamIndex, int64_t nowNs);

@@ -63,8 +63,10 @@ Transfer& Engine::transferOf(const Part& part, const Op& op) {
     uint32_t index = m_arena.freeTransfer;
     if (index != kNone)
         m_arena.freeTransfer = m_arena.transfers[index].next;
+    else if (m_arena.transferCount < kMaxTransfers)
+        index = m_arena.transferCount++;
     else
-        index = m_arena.transferCount++ % kMaxTransfers;
+        refuseMore("open transfers", kMaxTransfers);
     Transfer& transfer = m_arena.transfers[index];
     uint32_t version = transfer.version + 1;  // events of the slot's former user are stale
     transfer = Transfer{};

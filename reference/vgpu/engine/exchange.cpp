@@ -145,10 +145,8 @@ Exchange& ExchangeTask::find() {
         m_arena.freeExchange = m_arena.exchanges[index].next;
     else if (m_arena.exchangeCount < kMaxExchanges)
         index = m_arena.exchangeCount++;
-    else {
-        std::fprintf(stderr, "rankscope virtual GPUs: too many collectives wait for their members\n");
-        std::abort();
-    }
+    else
+        refuseMore("collectives and messages that wait for their members", kMaxExchanges);
     Exchange& exchange = m_arena.exchanges[index];
     new (&exchange) Exchange{};
     exchange.inUse = 1;

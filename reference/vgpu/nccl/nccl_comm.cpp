@@ -58,8 +58,9 @@ uint32_t joinComm(LocalProcess& process, const CommRequest& request, int64_t arr
             std::memcmp(arena.comms[c].id, request.id, sizeof request.id) == 0)
             index = c;
     if (index == kNone) {
-        if (arena.commCount == kMaxComms || arena.memberCount + static_cast<uint32_t>(request.size) > kMaxMembers)
-            return kNone;
+        if (arena.commCount == kMaxComms) refuseMore("communicators", kMaxComms);
+        if (arena.memberCount + static_cast<uint32_t>(request.size) > kMaxMembers)
+            refuseMore("members of communicators", kMaxMembers);
         index = arena.commCount++;
         Comm& fresh = arena.comms[index];
         fresh.inUse = 1;

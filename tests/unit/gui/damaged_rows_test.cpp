@@ -11,6 +11,7 @@
 #include "gui/charts/series/pipeline_chart.h"
 #include "gui/charts/series/roofline_chart.h"
 #include "gui/charts/series/step_charts.h"
+#include "gui/session/activity_lines.h"
 #include "gui/session/event_details.h"
 #include "gui/session/event_links.h"
 #include "gui/session/event_names.h"
@@ -41,6 +42,7 @@ INSERT INTO idle_gap VALUES (1, 0, 0, 350000, 50000, 'late_launch');
 INSERT INTO p2p (id, communicator_id, src_rank, dst_rank, seq, bytes, send_call_id, recv_call_id, send_arrival_ns, recv_arrival_ns, send_end_ns, recv_end_ns, transfer_ns, complete) VALUES
   (1, 1, 0, 1, 0, 4096, 1, 2, 600000, 610000, 640000, 640000, 30000, 1), (2, 1, 1, 0, 1, 4096, 2, 1, 700000, 710000, 740000, 740000, 30000, 1);
 INSERT INTO loss (kind, severity, count, message) VALUES ('dropped', 'warning', 3, 'three events');
+INSERT INTO rank_activity SELECT rank, 100000, 250, CAST(replace(hex(zeroblob(5120)), '00', '2A') AS BLOB) FROM rank;
 INSERT INTO clock_model VALUES (0, 'reference', 0, 0, 0, 0, 0);
 INSERT OR REPLACE INTO meta VALUES ('links', 'intra=300GB/s,inter=25GB/s'), ('world_size', '2');
 )sql";
@@ -80,7 +82,7 @@ void drawAll(const RunInfo& run, const RankTracks& tracks) {
                     ASSERT_TRUE(box.width >= 0 && box.x + box.width < 510) << box.x << " " << box.width;
                     expectShowable(eventName(run, part.table, part.track.event(box.event)));
                 }
-                drawActivity(tracks.drawn(), axis, columns);
+                drawActivity(tracks.activityView(), axis, columns);
                 (void)axis.ruler(90);
             }
     }
@@ -168,8 +170,10 @@ bool lookAtEverything(const std::filesystem::path& file) {
         const RunInfo run = readRunInfo(reader);
         for (const FindingInfo& finding : run.findings)
             for (const std::string* text : {&finding.diagnosis, &finding.title, &finding.cause}) expectShowable(*text);
+        std::vector<ActivityColumn> columns;
         LaneTree lanes;
-        lanes.setOutline(run.outline);
+        lanes.setOutline(run.outline, readActivityLines(reader));
+        for (const OutlineRank& rank : run.outline.ranks) drawActivity(lanes.activity(rank.rank), TimeAxis(), columns);
         std::vector<RankTracksPtr> tracks;
         LoadControl control;
         for (const OutlineRank& rank : run.outline.ranks)
@@ -185,7 +189,7 @@ bool lookAtEverything(const std::filesystem::path& file) {
         drawCharts(reader);
         compareWithSound(run);
         Overview overview(run.whole, 300);
-        for (const RankTracksPtr& rank : tracks) overview.add(rank->drawn());
+        for (const RankTracksPtr& rank : tracks) overview.add(rank->activityView());
         for (size_t column = 0; column < overview.columns(); ++column)
             for (const float share : overview.column(column)) ASSERT_TRUE(share >= 0 && share <= 1.01F) << share;
         anything = !tracks.empty();

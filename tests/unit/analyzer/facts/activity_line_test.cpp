@@ -73,6 +73,16 @@ TEST(ActivityLine, TheShortestHasOneNanosecondABin) {
     EXPECT_EQ(line.bins[1], ActivityLine::Bin{});
 }
 
+TEST(ActivityLine, ARecordingMayTakeYears) {
+    constexpr int64_t kFar = ActivityLine::kFarthestNs;
+    const ActivityLine line = activityLine({{{-kFar, 0}}, {{0, kFar}}, {}, {}});
+    ASSERT_EQ(line.bins.size(), ActivityLine::kBins);
+    EXPECT_EQ(line.bins.front()[0], 255);
+    EXPECT_EQ(line.bins.back()[3], 255);
+    EXPECT_TRUE(activityLine({{{-kFar - 1, 0}}, {}, {}, {}}).bins.empty());
+    EXPECT_TRUE(activityLine({{{0, kFar + 1}}, {}, {}, {}}).bins.empty());
+}
+
 TEST(ActivityLine, TimesCenturiesAwayHaveNone) {
     EXPECT_TRUE(activityLine({{{0, 1}, {INT64_MAX - 5, INT64_MAX}}, {}, {}, {}}).bins.empty());
     EXPECT_TRUE(activityLine({{{INT64_MIN, INT64_MIN + 1}}, {}, {}, {}}).bins.empty());

@@ -291,6 +291,10 @@ TEST(Activity, ALineOfTheAnalysisIsDrawnHoweverCloseUp) {
     ASSERT_EQ(columns.size(), 80u);
     EXPECT_NEAR(columns.front().shares[0], 1, 1e-3);
     EXPECT_NEAR(columns.back().shares[2], 1, 1e-3);
+    const TimeAxis nearest = axisOver({0, 100'000}, {50'000, 50'020}, 80);
+    ASSERT_LT(static_cast<double>(nearest.visible().span()) / nearest.width(), 1) << "nanoseconds a pixel";
+    drawActivity({&bins, {}}, nearest, columns);
+    EXPECT_EQ(columns.size(), 80u);
 }
 
 }  // namespace

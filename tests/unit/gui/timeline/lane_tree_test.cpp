@@ -185,6 +185,27 @@ RankTracksPtr waitingRank(int32_t rank, int64_t waits) {
     return tracks;
 }
 
+TEST(RankOrder, WhatTheAnalysisLeftCountsUntilTheEventsAreLoaded) {
+    RunOutline outline;
+    outline.hosts = {{0, "alpha"}};
+    for (int32_t rank = 0; rank < 3; ++rank) outline.ranks.push_back({rank, 0, "rank " + std::to_string(rank), {}});
+    std::vector<std::array<uint8_t, kActivities>> shares(2);  // rank 2 waits in the second half
+    shares[1][static_cast<size_t>(Activity::waiting)] = 255;
+    LaneTree tree;
+    tree.setOutline(outline, {{2, ActivityBins(0, 500, shares)}});
+    tree.setTracks(waitingRank(0, 500));
+    EXPECT_EQ(ranksByWaiting(tree, {0, 500}), (std::vector<int32_t>{2, 0, 1})) << "of rank 1 nothing is known";
+    EXPECT_EQ(ranksByWaiting(tree, {500, 1'000}), (std::vector<int32_t>{0, 2, 1}));
+    EXPECT_EQ(tree.activity(2).bins->binNs(), 500);
+    EXPECT_TRUE(tree.activity(2).streams.empty());
+    EXPECT_EQ(tree.activity(1).bins, nullptr);
+    const RankTracksPtr loaded = waitingRank(2, 100);
+    tree.setTracks(loaded);
+    EXPECT_EQ(tree.activity(2).bins, &loaded->activity);
+    tree.setOutline(outline);
+    EXPECT_EQ(tree.activity(2).bins, nullptr) << "another run";
+}
+
 TEST(RankOrder, WhomTheOthersWaitForIsOnTop) {
     LaneTree tree;
     RunOutline outline;
@@ -196,20 +217,6 @@ TEST(RankOrder, WhomTheOthersWaitForIsOnTop) {
     tree.setTracks(waitingRank(3, 100));
     EXPECT_EQ(ranksByWaiting(tree, {0, 1'000}), (std::vector<int32_t>{3, 0, 1, 2})) << "rank 2 is not loaded";
     EXPECT_EQ(ranksByWaiting(tree, {0, 40}), (std::vector<int32_t>{0, 1, 3, 2})) << "all of them wait there";
-    // Rank 2 as the analysis left it: half of its time it waits. Its events, once loaded, say otherwise.
-    std::vector<std::array<uint8_t, kActivities>> shares(2);
-    shares[1][static_cast<size_t>(Activity::waiting)] = 255;
-    std::map<int32_t, ActivityBins> lines{{2, ActivityBins(0, 500, shares)}};
-    LaneTree lined = tree;
-    lined.setLines(lines);
-    EXPECT_EQ(ranksByWaiting(lined, {0, 500}).front(), 2);
-    EXPECT_EQ(lined.activity(2).bins->binNs(), 500);
-    EXPECT_TRUE(lined.activity(2).streams.empty());
-    auto loaded = std::make_shared<RankTracks>();
-    loaded->rank = 2;
-    lined.setTracks(loaded);
-    EXPECT_EQ(lined.activity(2).bins, &loaded->activity);
-    EXPECT_EQ(lined.activity(99).bins, nullptr);
     tree.setOrder(ranksByWaiting(tree, {0, 1'000}));
     EXPECT_EQ(labels(tree.rows()), (Labels{"alpha", "rank 3", "rank 0", "rank 1", "rank 2"}));
 }

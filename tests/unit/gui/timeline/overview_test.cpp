@@ -25,8 +25,8 @@ RankTracks busy(int64_t from, int64_t to) {
 TEST(Overview, ShowsTheMeanOfAllRanksColumnByColumn) {
     const RankTracks early = busy(0, 500'000), late = busy(300'000, 500'000);
     Overview overview({0, 1'000'000}, 10);
-    overview.add(early.drawn());
-    overview.add(late.drawn());
+    overview.add(early.activityView());
+    overview.add(late.activityView());
     EXPECT_EQ(overview.ranks(), 2u);
     EXPECT_NEAR(overview.column(0)[kCompute], 0.5, kBin);
     EXPECT_NEAR(overview.column(4)[kCompute], 1.0, kBin);
@@ -36,8 +36,8 @@ TEST(Overview, ShowsTheMeanOfAllRanksColumnByColumn) {
 TEST(Overview, RanksWithoutEventsCountAsIdle) {
     const RankTracks whole = busy(0, 1'000'000), none;
     Overview overview({0, 1'000'000}, 4);
-    overview.add(whole.drawn());
-    overview.add(none.drawn());
+    overview.add(whole.activityView());
+    overview.add(none.activityView());
     overview.add({});  // of which nothing is known
     EXPECT_EQ(overview.ranks(), 2u);
     EXPECT_NEAR(overview.column(2)[kCompute], 0.5, kBin);
