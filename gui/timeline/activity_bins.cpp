@@ -8,7 +8,9 @@
 namespace rankscope::gui {
 namespace {
 
-constexpr size_t kMinBins = 2048;  // a line has fewer pixels on most screens
+// A line has fewer pixels on most screens. On one of 3,840 a picture of 1,024 ranks takes no longer than with twice as
+// many bins, which take 40 MB more.
+constexpr size_t kMinBins = 2048;
 constexpr size_t kMaxBins = size_t{1} << 22;
 // Rounded to a power of two these are bins for every four to eight events, 2.5 to 5 bytes an event, and a pixel of what
 // is drawn from the events has eight at most.
