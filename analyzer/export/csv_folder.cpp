@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/export/csv_folder.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <ostream>
 #include <string>
@@ -43,7 +45,10 @@ void writeTable(store::Database& trace, const std::string& table, std::ostream& 
         line.clear();
         for (int column = 0; column < static_cast<int>(columns.size()); ++column) {
             if (column > 0) line += ',';
-            if (!rows.isNull(column)) line += fieldOf(rows.text(column));
+            if (rows.isBytes(column))
+                for (const uint8_t byte : rows.bytes(column)) line += fmt::format("{:02x}", byte);
+            else if (!rows.isNull(column))
+                line += fieldOf(rows.text(column));
         }
         out << line << "\r\n";
     }

@@ -17,8 +17,8 @@ namespace rankscope::facts {
 enum class Activity : uint8_t {
     compute,     // kernels that compute, without communication
     overlapped,  // the same, beside communication
-    waiting,     // nothing but NCCL kernels that wait for other ranks
-    transfer,    // nothing but NCCL kernels, one of which at least does not wait
+    waiting,     // nothing but NCCL kernels that wait for other ranks, where how long they wait is recorded
+    transfer,    // nothing but NCCL kernels, one of which at least does not wait, or not as far as is known
     memory,      // nothing but copies and sets
 };
 

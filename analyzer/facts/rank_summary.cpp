@@ -26,11 +26,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kIdleCaus
      {"input", "the host waits for input"},
      {"dependency", "launched work waits for other work"}}};
 
-DeviceActivity activityOf(const RankEvents& events) {
+enum class Waits : uint8_t { known, likely };  // likely: estimates count as well
+
+DeviceActivity activityOf(const RankEvents& events, Waits waits) {
     std::vector<Interval> transfer, wait;
     for (const CommTask& task : events.communication) {
-        wait.push_back({task.startNs, task.startNs + task.waitNs});
-        transfer.push_back({task.startNs + task.waitNs, task.endNs});
+        const int64_t untilNs = task.startNs + (waits == Waits::likely || task.waitKnown ? task.waitNs : 0);
+        wait.push_back({task.startNs, untilNs});
+        transfer.push_back({untilNs, task.endNs});
     }
     return {timesOf(events.compute), unite(std::move(transfer)), unite(std::move(wait)), timesOf(events.memory)};
 }
@@ -194,8 +197,10 @@ RankSummary summarize(RankEvents events, const RankFacts& facts) {
     summary.computeStreamId = busiestStream(events.compute);
     summary.kernels = kernelStatistics(events, facts.steps);
     summary.idleByCauseNs.assign(kIdleCauses.size(), 0);
-    const DeviceActivity activity = activityOf(events);
-    summary.activity = activityLine(activity);
+    const DeviceActivity activity = activityOf(events, Waits::likely);
+    // The timeline draws what is recorded, and so no estimates.
+    const bool areKnown = std::ranges::all_of(events.communication, &CommTask::waitKnown);
+    summary.activity = activityLine(areKnown ? activity : activityOf(events, Waits::known));
     const IdleCauses causes(events);
     for (const StepWindow& step : facts.steps) {
         IntervalSet idle;

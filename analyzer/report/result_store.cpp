@@ -95,7 +95,6 @@ void storeActivity(store::Database& db, const job::Analysis& analysis) {
     Statement insert(db, "INSERT INTO rank_activity VALUES (?1, ?2, ?3, ?4)");
     for (const facts::RankSummary& rank : analysis.ranks) {
         const facts::ActivityLine& line = rank.activity;
-        if (line.bins.empty()) continue;
         const std::span shares(reinterpret_cast<const uint8_t*>(line.bins.data()),
                                line.bins.size() * sizeof(facts::ActivityLine::Bin));
         insert.bind(1, int64_t{rank.rank}).bind(2, line.startNs).bind(3, line.binNs).bindBytes(4, shares).run();

@@ -519,7 +519,7 @@ CREATE TABLE rank_activity (       -- what each rank's device did over the whole
   rank INTEGER PRIMARY KEY,
   start_ns INTEGER NOT NULL,       -- its first activity
   bin_ns INTEGER NOT NULL,         -- length of a bin; 2,048 of them reach to its last activity
-  shares BLOB NOT NULL             -- five bytes a bin, 255ths of it: compute alone, compute beside communication, waiting for other ranks alone, transfer alone, copies and sets alone; 1 where there is any
+  shares BLOB NOT NULL             -- five bytes a bin, 255ths of it: compute alone, compute beside communication, waiting for other ranks alone (known waits), transfer alone, copies and sets alone; 1 where there is any. None at all where the device did nothing
 );
 
 CREATE TABLE cost_fit (            -- transfer time of a collective = alpha + beta x bytes, the line that findings rest on; missing in traces older than this

@@ -199,8 +199,9 @@ Statement& Statement::bind(int index, std::string_view text) {
 }
 
 Statement& Statement::bindBytes(int index, std::span<const uint8_t> bytes) {
-    checkSqlite(sqlite3_bind_blob64(handle(), index, bytes.data(), bytes.size(), SQLITE_TRANSIENT), *m_database,
-                "bind");
+    checkSqlite(sqlite3_bind_blob64(handle(), index, bytes.empty() ? "" : static_cast<const void*>(bytes.data()),
+                                    bytes.size(), SQLITE_TRANSIENT),
+                *m_database, "bind");
     return *this;
 }
 
@@ -227,6 +228,10 @@ void Statement::run() {
     reset();
 }
 
+bool Statement::isBytes(int column) const {
+    return sqlite3_column_type(handle(), column) == SQLITE_BLOB;
+}
+
 bool Statement::isInteger(int column) const {
     return sqlite3_column_type(handle(), column) == SQLITE_INTEGER;
 }
@@ -247,7 +252,7 @@ std::string_view Statement::text(int column) const {
 }
 
 std::span<const uint8_t> Statement::bytes(int column) const {
-    if (sqlite3_column_type(handle(), column) != SQLITE_BLOB) return {};
+    if (!isBytes(column)) return {};
     const auto* bytes = static_cast<const uint8_t*>(sqlite3_column_blob(handle(), column));
     return {bytes, static_cast<size_t>(sqlite3_column_bytes(handle(), column))};
 }

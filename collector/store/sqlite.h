@@ -64,7 +64,7 @@ class Statement {
     Statement& bind(int index, int64_t value);
     Statement& bind(int index, double value);
     Statement& bind(int index, std::string_view text);
-    /// As a BLOB; they are copied. NULL where there are none.
+    /// As a BLOB; they are copied.
     Statement& bindBytes(int index, std::span<const uint8_t> bytes);
     Statement& bindNull(int index);
 
@@ -76,6 +76,7 @@ class Statement {
 
     bool isNull(int column) const;
     bool isInteger(int column) const;
+    bool isBytes(int column) const;
     int64_t integer(int column) const;
     double real(int column) const;
     /// Valid until the next step().

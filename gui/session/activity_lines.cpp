@@ -25,11 +25,17 @@ static_assert(kActivities == ActivityLine::kKinds && isSame(Activity::compute, f
 
 void read(store::TraceReader& reader, std::map<int32_t, ActivityBins>& lines) {
     if (!reader.hasTable("rank_activity")) return;
-    store::Statement rows(reader.database(), "SELECT rank, start_ns, bin_ns, shares FROM rank_activity");
+    store::Statement rows(
+        reader.database(),
+        "SELECT rank, start_ns, bin_ns, shares FROM rank_activity WHERE rank IN (SELECT rank FROM rank)");
     std::vector<ActivityLine::Bin> bins(ActivityLine::kBins);
     while (rows.step()) {
         const std::span<const uint8_t> shares = rows.bytes(3);
         const int64_t rank = rows.integer(0), startNs = rows.integer(1), binNs = rows.integer(2);
+        if (rows.isBytes(3) && shares.empty() && std::in_range<int32_t>(rank)) {  // the device did nothing
+            lines.try_emplace(static_cast<int32_t>(rank));
+            continue;
+        }
         if (shares.size() != bins.size() * sizeof(ActivityLine::Bin) || !std::in_range<int32_t>(rank) || binNs < 1 ||
             binNs > kFarthestNs || startNs < -kFarthestNs || startNs > kFarthestNs)
             continue;

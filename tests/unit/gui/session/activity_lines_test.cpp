@@ -47,12 +47,29 @@ TEST(ActivityLines, SayWhatTheEventsSay) {
     }
 }
 
+TEST(ActivityLines, ADeviceThatDidNothingIsKnownToHave) {
+    const SmallRun run("UPDATE kernel SET dur_ns = 0 WHERE rank = 1; UPDATE memcpy SET dur_ns = 0 WHERE rank = 1");
+    analyse(run);
+    const std::map<int32_t, ActivityBins> lines = linesOf(run);
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_FALSE(lines.at(0).empty());
+    EXPECT_TRUE(lines.at(1).empty());
+}
+
+TEST(ActivityLines, WaitsThatAreNotRecordedAreTransfer) {
+    const SmallRun run("UPDATE collective_member SET wait_ns = NULL; UPDATE collective SET complete = 0");
+    analyse(run);
+    // Rank 0 comes first, at 400 us: it waits, but nobody has written down for how long.
+    const auto shares = linesOf(run).at(0).shares({400 * test::kUs, 600 * test::kUs});
+    EXPECT_NEAR(shares[static_cast<size_t>(Activity::transfer)], 1, 0.01);
+}
+
 TEST(ActivityLines, WhatMakesNoSenseIsLeftOut) {
     const SmallRun run;
     analyse(run);
     store::Database db(run.folder.file().string(), store::OpenMode::readWrite);
     for (const char* damage :
-         {"shares = zeroblob(17)", "shares = 'text'", "rank = 4294967296", "bin_ns = 0", "bin_ns = -5",
+         {"shares = zeroblob(17)", "shares = 'text'", "rank = 4294967296", "rank = 77", "bin_ns = 0", "bin_ns = -5",
           "bin_ns = 9223372036854775807", "start_ns = -9223372036854775807", "start_ns = 9223372036854775807"}) {
         db.execute(std::string("UPDATE rank_activity SET ") + damage + " WHERE rank = 0");
         const auto lines = linesOf(run);
