@@ -24,8 +24,8 @@ enum class Activity : uint8_t {
 
 /// Holds the shares of what a device did in even bins of time, from its first to its last activity.
 struct ActivityLine {
-    static constexpr size_t kBins = 2048;  // as many as a line of the timeline has pixels, or nearly
-    static constexpr size_t kKinds = 5;
+    static constexpr size_t kBins = 2048;                  // as many as a line of the timeline has pixels, or nearly
+    static constexpr size_t kKinds = 5;                    // of Activity
     static constexpr int64_t kFarthestNs = INT64_MAX / 8;  // 36 years: sums of times nearer than it do not overflow
     /// By Activity; 255: all of the bin, 1: some of it, however little. Each is rounded by itself.
     using Bin = std::array<uint8_t, kKinds>;

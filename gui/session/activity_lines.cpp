@@ -17,6 +17,7 @@ using facts::ActivityLine;
 constexpr bool isSame(Activity drawn, facts::Activity stored) {
     return static_cast<int>(drawn) == static_cast<int>(stored);
 }
+static_assert(kFarthestNs == ActivityLine::kFarthestNs, "what is drawn is what is left");
 static_assert(kActivities == ActivityLine::kKinds && isSame(Activity::compute, facts::Activity::compute) &&
               isSame(Activity::overlapped, facts::Activity::overlapped) &&
               isSame(Activity::waiting, facts::Activity::waiting) &&

@@ -20,11 +20,11 @@ inline constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
 inline constexpr int64_t kEpochNs = 1767225600000000000;
 
 inline constexpr uint32_t kMaxProcesses = 4096;
-inline constexpr uint32_t kMaxThreads = 1u << 16;  // a rank of PyTorch has some sixty
-inline constexpr uint32_t kMaxDevices = 4096;
-inline constexpr uint32_t kMaxStreams = 1u << 15;
-inline constexpr uint32_t kMaxComms = 1u << 14;
-inline constexpr uint32_t kMaxMembers = 1u << 21;
+inline constexpr uint32_t kMaxThreads = 1u << 16;    // a rank of PyTorch has some sixty
+inline constexpr uint32_t kMaxDevices = 4096;        // one a process
+inline constexpr uint32_t kMaxStreams = 1u << 15;    // eight a process
+inline constexpr uint32_t kMaxComms = 1u << 14;      // four a process
+inline constexpr uint32_t kMaxMembers = 1u << 21;    // five hundred communicators of all ranks
 inline constexpr uint32_t kMaxTransfers = 1u << 21;  // an all-to-all of 1,024 ranks has a million
 inline constexpr uint32_t kMaxExchanges = 1u << 21;
 inline constexpr uint32_t kOpsPerProcess = 1u << 14;  // power of two: rings are masked
