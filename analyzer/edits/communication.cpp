@@ -148,7 +148,7 @@ void reduceOnce(int microSteps, TaskGraph& graph, const Analysis& analysis, Edit
                     {schedule.startNs[member.transfer], schedule.endNs[member.transfer]});
                 graph.durationNs[member.transfer] = 0;
             }
-            removeExchange(graph.exchanges[sequence[i]]);
+            removeExchange(graph.exchanges.own(sequence[i]));
         }
     }
     if (!found)
@@ -196,7 +196,7 @@ std::optional<costs::Message> messageOf(const TaskGraph& graph, const Analysis& 
 /// The exchange as it was recorded, where an algorithm edit before this one changed it: choices are compared with what
 /// was measured, not with what was modelled.
 const Exchange* recordedBefore(const Analysis& analysis, const TaskGraph& graph, const Exchange& exchange) {
-    const std::vector<Exchange>& all = analysis.replay.graph.exchanges;
+    const auto& all = analysis.replay.graph.exchanges;
     const auto at = static_cast<size_t>(&exchange - graph.exchanges.data());
     if (at >= all.size()) return nullptr;
     const Exchange& recorded = all[at];
@@ -231,7 +231,8 @@ void changeAlgorithm(const AlgorithmTo& to, TaskGraph& graph, const Analysis& an
     };
     const std::map<int64_t, double> shared = costs::sharedTransfers(analysis.facts);
     bool found = false;
-    for (Exchange& exchange : graph.exchanges) {
+    for (size_t i = 0; i < graph.exchanges.size(); ++i) {
+        const Exchange& exchange = graph.exchanges[i];
         if (to.communicator && exchange.communicatorId != *to.communicator) continue;
         if (to.op != store::Op::unknown && exchange.op != to.op) continue;
         const Exchange* recorded = recordedBefore(analysis, graph, exchange);
@@ -264,8 +265,8 @@ void changeAlgorithm(const AlgorithmTo& to, TaskGraph& graph, const Analysis& an
         for (const ExchangeMember& member : graph.membersOf(exchange))
             graph.durationNs[member.transfer] =
                 scaledNs(graph.durationNs[member.transfer], estimate->scale.expected / undone->scale.expected);
-        exchange.algorithm = choice.algorithm;
-        exchange.protocol = choice.protocol;
+        graph.exchanges.own(i).algorithm = choice.algorithm;
+        graph.exchanges.own(i).protocol = choice.protocol;
     }
     if (!found)
         throw EditError("no collective of this run can run that way, or nothing tells how long it would take",

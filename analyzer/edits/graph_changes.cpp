@@ -47,8 +47,15 @@ std::vector<Side> sidesOf(const TaskGraph& graph) {
     return sides;
 }
 
-std::span<Edge> edgesOf(TaskGraph& graph, TaskId task) {
-    return {graph.edges.data() + graph.firstEdge[task], graph.edges.data() + graph.firstEdge[task + 1]};
+/// Of the edges of a transfer to its peers: newNs(edge) is the delay of each.
+template <typename NewNs>
+void setDelays(TaskGraph& graph, TaskId transfer, const NewNs& newNs) {
+    for (uint32_t e = graph.firstEdge[transfer]; e < graph.firstEdge[transfer + 1]; ++e) {
+        Edge edge = graph.edges[e];
+        if (edge.kind != WaitKind::peer) continue;
+        edge.setDelay(newNs(edge));
+        if (edge.delayNs != graph.edges[e].delayNs) graph.edges.own(e) = edge;
+    }
 }
 
 /// The messages with one peer, and what they take.
@@ -80,9 +87,10 @@ void change(TaskGraph& graph, std::span<const Side> sides, int rank, const Trans
     }
     graph.durationNs[task] = shortest;
     graph.leadNs[task] = static_cast<uint32_t>(std::min(longest - shortest, Edge::kLongestDelayNs));
-    for (const PeerPart& part : parts)
-        for (Edge& edge : edgesOf(graph, task))
-            if (edge.kind == WaitKind::peer && edge.from == part.peerArrival) edge.setDelay(part.ns - shortest);
+    setDelays(graph, task, [&](const Edge& edge) -> int64_t {
+        const auto part = std::ranges::find(parts, edge.from, &PeerPart::peerArrival);
+        return part == parts.end() ? edge.delayNs : part->ns - shortest;
+    });
 }
 
 }  // namespace
@@ -164,8 +172,7 @@ void joinCollective(GraphDraft& draft, const TaskInfo& info, Exchange exchange,
 void scaleTransfer(TaskGraph& graph, TaskId transfer, double factor) {
     graph.durationNs[transfer] = scaledNs(graph.durationNs[transfer], factor);
     graph.leadNs[transfer] = scaledNs(graph.leadNs[transfer], factor);
-    for (Edge& edge : edgesOf(graph, transfer))
-        if (edge.kind == WaitKind::peer) edge.setDelay(scaledNs<int64_t>(edge.delayNs, factor));
+    setDelays(graph, transfer, [&](const Edge& edge) { return scaledNs<int64_t>(edge.delayNs, factor); });
 }
 
 namespace {

@@ -86,16 +86,18 @@ std::vector<bool> afterLastSubmission(const TaskGraph& graph);
 /// Takes away the edges for which `unwanted(to, edge)` is true; tasks keep their numbers. Linear.
 template <typename Function>
 void removeEdges(TaskGraph& graph, Function&& unwanted) {
-    size_t kept = 0;
+    std::vector<Edge> kept;
+    std::vector<uint32_t> firstEdge;
+    kept.reserve(graph.edges.size());
+    firstEdge.reserve(graph.firstEdge.size());
     for (size_t task = 0; task < graph.size(); ++task) {
-        const size_t first = graph.firstEdge[task];
-        const size_t last = graph.firstEdge[task + 1];
-        graph.firstEdge[task] = static_cast<uint32_t>(kept);
-        for (size_t e = first; e < last; ++e)
-            if (!unwanted(static_cast<TaskId>(task), graph.edges[e])) graph.edges[kept++] = graph.edges[e];
+        firstEdge.push_back(static_cast<uint32_t>(kept.size()));
+        for (const Edge& edge : graph.edgesOf(static_cast<TaskId>(task)))
+            if (!unwanted(static_cast<TaskId>(task), edge)) kept.push_back(edge);
     }
-    if (!graph.firstEdge.empty()) graph.firstEdge[graph.size()] = static_cast<uint32_t>(kept);
-    graph.edges.resize(kept);
+    if (!graph.firstEdge.empty()) firstEdge.push_back(static_cast<uint32_t>(kept.size()));
+    graph.edges = std::move(kept);
+    graph.firstEdge = std::move(firstEdge);
 }
 
 /// Work of the host too long for a lead: a task of its own (GraphDraft::insertTask).

@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -165,9 +166,9 @@ class PipelineParts {
 /// added to those before it, which takes as long for a smaller one: kernels that all backward passes but the first of a
 /// step have are taken for these additions. Where there are none they may be in the first one, too: at worst (the dear
 /// outlook) one takes as long as what the step does behind its last backward pass, which reads and writes each weight
-/// more often. Throws EditError.
-TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
-                          const PipelineShape& shape, double size, const std::vector<int>& steps, EditEffect& effect);
+/// more often. `recorded`: the schedule of the graph. Throws EditError.
+TaskGraph rebuildPipeline(const TrialGraph& of, std::shared_ptr<const Schedule> recorded, const PipelineShape& shape,
+                          double size, const std::vector<int>& steps, EditEffect& effect);
 
 /// A pipeline with other micro-batches, other virtual stages, or another schedule. More micro-batches of the present
 /// size are more tokens: EditEffect::tokens.

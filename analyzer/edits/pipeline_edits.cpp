@@ -74,17 +74,14 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
             "at best behind each pass, as in PyTorch");
     }
     const double factor = static_cast<double>(shape.microBatches) / before.microBatches;
-    const auto [steps, nowNs] = [&] {
-        const Schedule present = simulate(graph);
-        std::vector<int> played = stepsToPlay(parts.steps(), factor, graph, present);
-        const double ns = spanNs(graph, present, played);
-        return std::pair(std::move(played), ns);
-    }();
+    std::shared_ptr<const Schedule> recorded = of.schedule();
+    const std::vector<int> steps = stepsToPlay(parts.steps(), factor, graph, *recorded);
+    const double nowNs = spanNs(graph, *recorded, steps);
     const double share = static_cast<double>(steps.size()) / static_cast<double>(parts.steps().size());
     if (share * factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
     const double size = to.keepsBatch ? 1 / factor : 1;
-    TaskGraph rebuilt = rebuildPipeline(graph, of.analysis(), parts, shape, size, steps, effect);
+    TaskGraph rebuilt = rebuildPipeline(of, std::move(recorded), shape, size, steps, effect);
     if (steps.size() < parts.steps().size())
         effect.assume(
             fmt::format("{} for all: no more of {} micro-batches are played", stepsText(steps), shape.microBatches));

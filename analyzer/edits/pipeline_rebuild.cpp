@@ -10,6 +10,7 @@
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/group_costs.h"
 #include "analyzer/edits/pipeline.h"
+#include "analyzer/edits/trial_graph.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/text/lists.h"
 
@@ -35,28 +36,30 @@ struct PlayedGroup {
 class Rebuild {
   public:
     /// `gradients`: communicators whose collectives are sums of gradients.
-    Rebuild(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts, const PipelineShape& shape,
-            double size, const std::vector<int>& steps, std::set<int64_t> gradients, double alphaNs, EditEffect& effect)
-        : m_graph(graph),
-          m_analysis(analysis),
-          m_parts(parts),
+    Rebuild(const TrialGraph& of, std::shared_ptr<const Schedule> recorded, const PipelineShape& shape, double size,
+            const std::vector<int>& steps, std::set<int64_t> gradients, double alphaNs, EditEffect& effect)
+        : m_graph(of.graph()),
+          m_analysis(of.analysis()),
+          m_recorded(std::move(recorded)),
+          m_parts(of.pipeline()),
           m_shape(shape),
           m_size(size),
           m_steps(steps),
-          m_clone(graph.size(), {kNoTask, 0}),
-          m_exchangeOf(graph.size(), kNoTask),
+          m_clone(m_graph.size(), {kNoTask, 0}),
+          m_exchangeOf(m_graph.size(), kNoTask),
           m_gradients(std::move(gradients)),
           m_alphaNs(alphaNs),
           m_effect(effect) {
-        for (const Lane& lane : graph.lanes) m_draft.addLane(lane);
-        for (const facts::KernelKey& key : graph.kernelKeys) m_draft.addKernelKey(key);
-        for (uint32_t i = 0; i < graph.exchanges.size(); ++i) {
-            if (graph.exchanges[i].join == kNoTask) continue;
-            for (const ExchangeMember& member : graph.membersOf(graph.exchanges[i])) m_exchangeOf[member.arrival] = i;
+        for (const Lane& lane : m_graph.lanes) m_draft.addLane(lane);
+        for (const facts::KernelKey& key : m_graph.kernelKeys) m_draft.addKernelKey(key);
+        for (uint32_t i = 0; i < m_graph.exchanges.size(); ++i) {
+            if (m_graph.exchanges[i].join == kNoTask) continue;
+            for (const ExchangeMember& member : m_graph.membersOf(m_graph.exchanges[i]))
+                m_exchangeOf[member.arrival] = i;
         }
-        for (const StepMark& mark : graph.marks)
-            for (const Edge& edge : graph.edgesOf(mark.task)) {
-                if (graph.onHost(edge.from)) m_marks.emplace(edge.from, mark);
+        for (const StepMark& mark : m_graph.marks)
+            for (const Edge& edge : m_graph.edgesOf(mark.task)) {
+                if (m_graph.onHost(edge.from)) m_marks.emplace(edge.from, mark);
             }
         m_markedByDevice = m_marks.empty();
     }
@@ -74,12 +77,10 @@ class Rebuild {
 
   private:
     void playRanks() {
-        const Schedule recorded = simulate(m_graph);
-        m_recorded = &recorded;
-        const CollectiveTimes collectives(m_graph, recorded);
+        const CollectiveTimes collectives(m_graph, *m_recorded);
         for (const auto& [rank, stage] : m_parts.stages()) {
             m_rank = rank;
-            m_costs = groupCosts(m_graph, recorded, collectives, m_parts, rank, m_alphaNs);
+            m_costs = groupCosts(m_graph, *m_recorded, collectives, m_parts, rank, m_alphaNs);
             m_deviceLanes.clear();
             for (uint32_t lane = 0; lane < m_graph.lanes.size(); ++lane)
                 if (m_graph.lanes[lane].rank == rank && !m_graph.lanes[lane].host) m_deviceLanes.push_back(lane);
@@ -89,7 +90,7 @@ class Rebuild {
             endSteps();
         }
         // The graph is made without what was read to draft it.
-        m_recorded = nullptr;
+        m_recorded.reset();
         std::exchange(m_clone, {});
         std::exchange(m_exchangeOf, {});
     }
@@ -470,6 +471,7 @@ class Rebuild {
 
     const TaskGraph& m_graph;
     const Analysis& m_analysis;
+    std::shared_ptr<const Schedule> m_recorded;  // of m_graph
     const PipelineParts& m_parts;
     PipelineShape m_shape;
     double m_size;                    // of a micro-batch, as a multiple of the recorded ones'
@@ -491,7 +493,6 @@ class Rebuild {
     std::set<int64_t> m_gradients;
     double m_alphaNs;  // start-up of a message
     EditEffect& m_effect;
-    const Schedule* m_recorded = nullptr;  // of m_graph
     std::map<int, std::map<GroupMessages, std::pair<int64_t, int64_t>>>
         m_prices;  // by rank, of its groups: alone, beside sums of gradients
     std::vector<PlayedGroup> m_groups;
@@ -502,17 +503,18 @@ class Rebuild {
 
 }  // namespace
 
-TaskGraph rebuildPipeline(const TaskGraph& graph, const Analysis& analysis, const PipelineParts& parts,
-                          const PipelineShape& shape, double size, const std::vector<int>& steps, EditEffect& effect) {
+TaskGraph rebuildPipeline(const TrialGraph& of, std::shared_ptr<const Schedule> recorded, const PipelineShape& shape,
+                          double size, const std::vector<int>& steps, EditEffect& effect) {
+    const Analysis& analysis = of.analysis();
     std::set<int64_t> gradients;
     for (const auto& [id, role] : analysis.layout.roles)
         if (role == facts::CommRole::gradients) gradients.insert(id);
     double alphaNs = 0;
-    for (const Exchange& exchange : graph.exchanges)
+    for (const Exchange& exchange : of.graph().exchanges)
         if (const auto* communicator = analysis.facts.findCommunicator(exchange.communicatorId);
             exchange.message() && communicator != nullptr)
             alphaNs = std::max(alphaNs, analysis.peaks.alphaPerHop(*communicator));
-    return Rebuild(graph, analysis, parts, shape, size, steps, std::move(gradients), alphaNs, effect).run();
+    return Rebuild(of, std::move(recorded), shape, size, steps, std::move(gradients), alphaNs, effect).run();
 }
 
 }  // namespace rankscope::edits

@@ -236,7 +236,7 @@ TaskGraph Resend::finish() && {
             m_draft.addEdge(to, now, edge.kind, edge.delayNs, edge.afterStart);
     for (const Wait& wait : m_added) m_draft.addEdge(wait.to, wait.from, WaitKind::event, wait.delayNs);
     TaskGraph graph = sealed(std::move(m_draft), "with these buckets work would wait for itself");
-    for (uint32_t exchange : m_goneExchanges) removeExchange(graph.exchanges[exchange]);
+    for (uint32_t exchange : m_goneExchanges) removeExchange(graph.exchanges.own(exchange));
     return graph;
 }
 

@@ -231,8 +231,9 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
                         "bytes:factor=F changes what travels in any type");
     if (!found && communicator) refuseCommunicator(analysis, *communicator);
     if (!found) throw EditError("no gradients are known to travel in this run");
-    for (Exchange& exchange : graph.exchanges)
-        if (concerned(exchange) && exchange.bytes > 0) exchange.bytes = scaledNs(exchange.bytes, factor);
+    for (size_t i = 0; i < graph.exchanges.size(); ++i)
+        if (const int64_t bytes = graph.exchanges[i].bytes; concerned(graph.exchanges[i]) && bytes > 0)
+            graph.exchanges.own(i).bytes = scaledNs(bytes, factor);
 }
 
 }  // namespace

@@ -123,6 +123,11 @@ const GradientTraffic& TrialGraph::gradients() const {
     return *m_gradients;
 }
 
+std::shared_ptr<const Schedule> TrialGraph::schedule() const {
+    if (&m_graph != &m_analysis.replay.graph) return std::make_shared<const Schedule>(simulate(m_graph));
+    return {std::shared_ptr<void>(), &m_analysis.replay.unchanged};
+}
+
 const PipelineParts& TrialGraph::pipeline() const {
     const std::lock_guard lock(m_reading);
     if (!m_pipeline) m_pipeline.emplace(m_graph, m_analysis);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "analyzer/edits/gradient_curve.h"
 #include "analyzer/edits/pipeline.h"
 #include "analyzer/job/analysis.h"
+#include "analyzer/replay/simulate.h"
 #include "analyzer/replay/task_graph.h"
 
 namespace rankscope::edits {
@@ -81,6 +83,8 @@ class TrialGraph {
 
     const TaskGraph& graph() const { return m_graph; }
     const Analysis& analysis() const { return m_analysis; }
+    /// Of graph(): the analysis' own, or one that is made for whoever asks and as long as he keeps it.
+    std::shared_ptr<const Schedule> schedule() const;
     /// Both throw EditError where the job has none.
     const GradientTraffic& gradients() const;
     const PipelineParts& pipeline() const;

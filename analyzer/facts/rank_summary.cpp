@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "analyzer/facts/host_activity.h"
@@ -253,8 +254,21 @@ std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, cons
 std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts,
                                         const std::vector<const RankFacts*>& recorded, unsigned workers,
                                         const std::function<void(const RankEvents&)>& visit) {
-    std::vector<RankSummary> summaries(recorded.size());
-    if (recorded.empty()) return summaries;
+    std::map<int, RankSummary> read;
+    std::mutex mutex;  // guards them: the workers fill them
+    summarizeRanks(trace, facts, recorded, workers, visit, [&](RankSummary summary) {
+        const std::lock_guard lock(mutex);
+        read[summary.rank] = std::move(summary);
+    });
+    std::vector<RankSummary> summaries;
+    for (const RankFacts* rank : recorded) summaries.push_back(std::move(read.at(rank->rank)));
+    return summaries;
+}
+
+void summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts,
+                    const std::vector<const RankFacts*>& recorded, unsigned workers,
+                    const std::function<void(const RankEvents&)>& visit, const std::function<void(RankSummary)>& take) {
+    if (recorded.empty()) return;
     if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
     workers = std::min<unsigned>(workers, static_cast<unsigned>(recorded.size()));
 
@@ -267,8 +281,9 @@ std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, cons
             for (size_t i = next++; i < recorded.size(); i = next++) {
                 RankEvents events = readRankEvents(reader, facts, recorded[i]->rank);
                 if (visit) visit(events);
-                summaries[i] = summarize(std::move(events), *recorded[i]);
-                summaries[i].memory = readMemoryPeaks(reader, recorded[i]->rank);
+                RankSummary summary = summarize(std::move(events), *recorded[i]);
+                summary.memory = readMemoryPeaks(reader, recorded[i]->rank);
+                take(std::move(summary));
             }
         } catch (...) {
             failures[worker] = std::current_exception();
@@ -281,7 +296,6 @@ std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, cons
     }
     for (const std::exception_ptr& failure : failures)
         if (failure) std::rethrow_exception(failure);
-    return summaries;
 }
 
 }  // namespace rankscope::facts

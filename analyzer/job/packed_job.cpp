@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/job/packed_job.h"
 
+#include <tuple>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "collector/team/long_lists.h"
 #include "collector/team/packing.h"
@@ -41,6 +44,16 @@ void forEachField(TaskGraph& value, const Visit& visit) {
 namespace rankscope::job {
 namespace {
 
+/// The lists of a graph, whether its copies share them or not.
+template <typename Value>
+const std::vector<Value>& valuesOf(const std::vector<Value>& list) {
+    return list;
+}
+template <typename Value>
+const std::vector<Value>& valuesOf(const replay::SharedList<Value>& list) {
+    return list.values();
+}
+
 /// What edits read of a rank beside its tasks.
 template <typename Visit>
 void forEachPlayedField(facts::RankSummary& rank, const Visit& visit) {
@@ -66,7 +79,7 @@ void packForPlays(const Analysis& analysis, const std::vector<costs::NcclTestsTa
     forEachSmallField(packed, put);
     for (facts::RankSummary& rank : packed.ranks) forEachPlayedField(rank, put);
     send(packer.take());
-    forEachField(packed.replay.graph, [&](const auto&... lists) { team::sendLists(send, lists...); });
+    forEachField(packed.replay.graph, [&](const auto&... lists) { team::sendLists(send, valuesOf(lists)...); });
 }
 
 Analysis unpackForPlays(facts::TraceFacts facts, const std::function<std::string_view()>& receive,
@@ -80,7 +93,11 @@ Analysis unpackForPlays(facts::TraceFacts facts, const std::function<std::string
     take(tables, ranks);
     forEachSmallField(analysis, take);
     for (uint64_t i = 0; i < ranks; ++i) forEachPlayedField(analysis.ranks.emplace_back(), take);
-    forEachField(analysis.replay.graph, [&](auto&... lists) { team::receiveLists(receive, sender, lists...); });
+    forEachField(analysis.replay.graph, [&](auto&... lists) {
+        std::tuple<std::vector<typename std::decay_t<decltype(lists)>::value_type>...> received;
+        std::apply([&](auto&... values) { team::receiveLists(receive, sender, values...); }, received);
+        std::tie(lists...) = std::move(received);
+    });
     analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks, tables);
     if (analysis.replay.graph.size() > 0) analysis.replay.unchanged = replay::simulate(analysis.replay.graph);
     return analysis;

@@ -2,9 +2,13 @@
 #include "analyzer/job/phase_one.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <future>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "analyzer/job/trace_readers.h"
 #include "collector/store/error.h"
@@ -33,23 +37,65 @@ void readSmallTables(const std::filesystem::path& database, PhaseOne& result, fa
     result.window = replay::replayWindowOfReplicas(trace, result.facts, {});
 }
 
-/// What comes of the ranks that a process takes.
-struct Taken {
-    std::vector<facts::RankSummary> summaries;
-    std::map<int, replay::RankTasks> tasks;
+/// What comes of a rank.
+struct ReadRank {
+    facts::RankSummary summary;
+    replay::RankTasks tasks;
 };
 
-Taken take(const std::filesystem::path& database, const PhaseOne& of, const std::vector<const facts::RankFacts*>& ranks,
-           unsigned workers, const RankObserver& observer) {
-    Taken taken;
-    std::mutex mutex;  // guards the tasks, which the workers fill
-    taken.summaries = facts::summarizeRanks(database, of.facts, ranks, workers, [&](const facts::RankEvents& events) {
-        replay::RankTasks tasks = replay::rankTasks(events, of.facts, of.window);
-        if (observer) observer(events);
-        const std::lock_guard lock(mutex);
-        taken.tasks.emplace(events.rank, std::move(tasks));
-    });
-    return taken;
+/// The ranks that a process has read, and that nobody has asked for yet.
+class ReadRanks {
+  public:
+    void put(int rank, replay::RankTasks tasks) {
+        const std::lock_guard lock(m_mutex);
+        m_tasks[rank] = std::move(tasks);
+    }
+    void put(facts::RankSummary summary) {
+        {
+            const std::lock_guard lock(m_mutex);
+            m_summaries[summary.rank] = std::move(summary);
+        }
+        m_more.notify_one();
+    }
+    /// No more will come.
+    void end() {
+        {
+            const std::lock_guard lock(m_mutex);
+            m_ended = true;
+        }
+        m_more.notify_one();
+    }
+    /// Waits for it; nothing where it does not come.
+    std::optional<ReadRank> take(int rank) {
+        std::unique_lock lock(m_mutex);
+        m_more.wait(lock, [&] { return m_ended || m_summaries.contains(rank); });
+        auto summary = m_summaries.extract(rank);
+        auto tasks = m_tasks.extract(rank);
+        if (summary.empty()) return std::nullopt;
+        return ReadRank{std::move(summary.mapped()), std::move(tasks.mapped())};
+    }
+
+  private:
+    std::mutex m_mutex;
+    std::condition_variable m_more;
+    std::map<int, replay::RankTasks> m_tasks;  // by rank; there before the summary
+    std::map<int, facts::RankSummary> m_summaries;
+    bool m_ended = false;
+};
+
+/// Throws what goes wrong, and ends `into` in either case.
+void readRanks(const std::filesystem::path& database, const PhaseOne& of,
+               const std::vector<const facts::RankFacts*>& ranks, unsigned workers, const RankObserver& observer,
+               ReadRanks& into) {
+    const auto end = [&into](const void*) { into.end(); };
+    const std::unique_ptr<const void, decltype(end)> ends(&into, end);
+    facts::summarizeRanks(
+        database, of.facts, ranks, workers,
+        [&](const facts::RankEvents& events) {
+            into.put(events.rank, replay::rankTasks(events, of.facts, of.window));
+            if (observer) observer(events);
+        },
+        [&into](facts::RankSummary summary) { into.put(std::move(summary)); });
 }
 
 std::vector<const facts::RankFacts*> shareOf(const std::vector<const facts::RankFacts*>& ranks,
@@ -163,14 +209,15 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     const std::vector<size_t> dealt = dealRanks(database, recorded, result.shardOfRank, readers);
     const unsigned threads =
         options.workers == 0 && options.team != nullptr ? options.team->threads() : options.workers;
-    Taken own = take(database, result, shareOf(recorded, dealt, 0), threads, observer);
-    size_t next = 0;  // of the own ones
+    ReadRanks own;
+    readRanks(database, result, shareOf(recorded, dealt, 0), threads, observer, own);
     for (size_t i = 0; i < recorded.size(); ++i) {
         facts::RankSummary& summary = result.ranks.emplace_back();
         replay::RankTasks& tasks = result.tasks.emplace_back();
         if (dealt[i] == 0) {
-            summary = std::move(own.summaries[next++]);
-            tasks = std::move(own.tasks.at(recorded[i]->rank));
+            ReadRank read = *own.take(recorded[i]->rank);
+            summary = std::move(read.summary);
+            tasks = std::move(read.tasks);
             continue;
         }
         const int process = taking[dealt[i]];
@@ -213,12 +260,17 @@ std::optional<facts::TraceFacts> helpPhaseOne(const std::filesystem::path& datab
     const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(small.facts);
     const std::vector<const facts::RankFacts*> share =
         shareOf(recorded, dealRanks(database, recorded, small.shardOfRank, readers), part);
-    Taken own = take(database, small, share, help.workers == 0 ? team.threads() : help.workers, observer);
-    for (size_t i = 0; i < share.size(); ++i) {
-        team.send(team::Packer()(own.summaries[i])(own.tasks.at(share[i]->rank)).take());
-        own.summaries[i] = {};
-        own.tasks.erase(share[i]->rank);
+    // Ranks that are read go to the first process while the next are read: it has fewer of its own for that.
+    ReadRanks own;
+    const unsigned threads = help.workers == 0 ? team.threads() : help.workers;
+    std::future<void> reading =
+        std::async(std::launch::async, [&] { readRanks(database, small, share, threads, observer, own); });
+    for (const facts::RankFacts* rank : share) {
+        const std::optional<ReadRank> read = own.take(rank->rank);
+        if (!read) break;
+        team.send(team::Packer()(read->summary)(read->tasks).take());
     }
+    reading.get();
     team.send(team::Packer()(memoryOfOthers(database, small, readers, team.self())).take());
     team.send(help.give ? help.give() : std::string());
     return std::move(small.facts);

@@ -20,6 +20,10 @@
 namespace rankscope::job {
 namespace {
 
+/// What it takes the first process to receive what another has read of a rank, as a share of reading one: 0.05 where
+/// all ranks are replayed (64 and 256), 0.03 where a few stand for the others (1,024).
+constexpr double kTakeOver = 0.04;
+
 TraceMark markOfBytes(const std::filesystem::path& database) {
     constexpr std::streamoff kLooked = 1 << 16;  // at either end: the schema, and the last table's rows
     std::error_code ignored;
@@ -110,12 +114,13 @@ void fetchShards(const std::filesystem::path& database, const TraceReaders& read
 
 std::vector<size_t> dealRanks(const std::filesystem::path& database, const std::vector<const facts::RankFacts*>& ranks,
                               const std::map<int32_t, std::string>& shardOfRank, const TraceReaders& readers) {
-    std::vector<size_t> count(readers.taking.size(), 0), dealt;
+    std::vector<double> load(readers.taking.size(), 0);  // in ranks that it reads
+    std::vector<size_t> dealt;
     for (const facts::RankFacts* rank : ranks) {
         const auto shard = shardOfRank.find(rank->rank);
         std::optional<size_t> least;
-        for (size_t part = 0; part < count.size(); ++part) {
-            if (least && count[part] >= count[*least]) continue;
+        for (size_t part = 0; part < load.size(); ++part) {
+            if (least && load[part] >= load[*least]) continue;
             if (shard != shardOfRank.end()) {
                 const auto sees = readers.ofShard.find(shard->second);
                 if (sees == readers.ofShard.end() || !text::contains(sees->second, readers.taking[part])) continue;
@@ -127,7 +132,8 @@ std::vector<size_t> dealRanks(const std::filesystem::path& database, const std::
                                fmt::format("no process sees this file, which holds the events of rank {}{}", rank->rank,
                                            rank->host.empty() ? "" : " (" + rank->host + ")"),
                                "start a process on each of the job's hosts, or copy the file here");
-        ++count[*least];
+        load[*least] += 1;
+        if (*least != 0) load[0] += kTakeOver;
         dealt.push_back(*least);
     }
     return dealt;

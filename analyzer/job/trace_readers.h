@@ -56,8 +56,9 @@ TraceReaders findReaders(const std::filesystem::path& database, const LoadOption
 void fetchShards(const std::filesystem::path& database, const TraceReaders& readers,
                  const std::vector<std::string>& wanted, const LoadOptions& options);
 
-/// Which of TraceReaders::taking reads each rank: of those that see its shard the one that has fewest, so that
-/// neighbours, which are alike, are spread, and all get about as much to do. Throws store::Error where nobody sees it.
+/// Which of TraceReaders::taking reads each rank: of those that see its shard the one that has least to do, so that
+/// neighbours, which are alike, are spread, and all are ready at about the same time: the first process also takes over
+/// what the others have read. Throws store::Error where nobody sees it.
 std::vector<size_t> dealRanks(const std::filesystem::path& database, const std::vector<const facts::RankFacts*>& ranks,
                               const std::map<int32_t, std::string>& shardOfRank, const TraceReaders& readers);
 

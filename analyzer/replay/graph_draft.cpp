@@ -29,12 +29,12 @@ struct Successors {
 GraphDraft::GraphDraft(const TaskGraph& graph)
     : m_durationNs(graph.durationNs),
       m_leadNs(graph.leadNs),
-      m_before(graph.before),
-      m_info(graph.info),
+      m_before(graph.before.begin(), graph.before.end()),
+      m_info(graph.info.begin(), graph.info.end()),
       m_lanes(graph.lanes),
       m_kernelKeys(graph.kernelKeys),
-      m_exchanges(graph.exchanges),
-      m_members(graph.members),
+      m_exchanges(graph.exchanges.begin(), graph.exchanges.end()),
+      m_members(graph.members.begin(), graph.members.end()),
       m_marks(graph.marks) {
     m_edges.reserve(graph.edges.size());
     m_first.assign(m_lanes.size(), kNoTask);
@@ -199,31 +199,34 @@ std::optional<TaskGraph> GraphDraft::seal(std::vector<TaskId>* numbers) && {
     TaskGraph graph;
     graph.durationNs = inOrder(order, std::move(m_durationNs));
     graph.leadNs = inOrder(order, std::move(m_leadNs));
-    graph.before = inOrder(order, std::move(m_before));
-    for (TaskId& before : graph.before) before = numbered(before);
+    std::vector<TaskId> before = inOrder(order, std::move(m_before));
+    for (TaskId& task : before) task = numbered(task);
+    graph.before = std::move(before);
     graph.info = inOrder(order, std::move(m_info));
-    graph.firstEdge.assign(tasks + 1, 0);
-    for (const DraftEdge& e : m_edges) ++graph.firstEdge[number[e.to] + 1];
-    for (size_t i = 0; i < tasks; ++i) graph.firstEdge[i + 1] += graph.firstEdge[i];
-    graph.edges.resize(m_edges.size());
+    std::vector<uint32_t> firstEdge(tasks + 1, 0);
+    for (const DraftEdge& e : m_edges) ++firstEdge[number[e.to] + 1];
+    for (size_t i = 0; i < tasks; ++i) firstEdge[i + 1] += firstEdge[i];
+    std::vector<Edge> edges(m_edges.size());
     {
-        std::vector<uint32_t> fill(graph.firstEdge.begin(), graph.firstEdge.end() - 1);
+        std::vector<uint32_t> fill(firstEdge.begin(), firstEdge.end() - 1);
         for (const DraftEdge& e : m_edges) {
-            Edge& edge = graph.edges[fill[number[e.to]]++];
+            Edge& edge = edges[fill[number[e.to]]++];
             edge = e.edge;
             edge.from = number[e.edge.from];
         }
     }
+    graph.firstEdge = std::move(firstEdge);
+    graph.edges = std::move(edges);
     graph.lanes = std::move(m_lanes);
     graph.kernelKeys = std::move(m_kernelKeys);
-    graph.exchanges = std::move(m_exchanges);
-    graph.members = std::move(m_members);
-    graph.marks = std::move(m_marks);
-    for (Exchange& exchange : graph.exchanges) exchange.join = numbered(exchange.join);
-    for (ExchangeMember& member : graph.members) {
+    for (Exchange& exchange : m_exchanges) exchange.join = numbered(exchange.join);
+    for (ExchangeMember& member : m_members) {
         member.arrival = numbered(member.arrival);
         member.transfer = numbered(member.transfer);
     }
+    graph.exchanges = std::move(m_exchanges);
+    graph.members = std::move(m_members);
+    graph.marks = std::move(m_marks);
     for (StepMark& mark : graph.marks) mark.task = numbered(mark.task);
     std::ranges::sort(graph.marks, [](const StepMark& a, const StepMark& b) {
         return std::tuple(a.rank, a.step, a.closes) < std::tuple(b.rank, b.step, b.closes);

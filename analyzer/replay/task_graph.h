@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "analyzer/facts/rank_events.h"
+#include "analyzer/replay/shared_list.h"
 
 namespace rankscope::replay {
 
@@ -122,19 +123,20 @@ struct StepMark {
     TaskId task = kNoTask;
 };
 
-/// Tasks are numbered so that everything a task waits for has a smaller number. About 50 bytes a task, edges included.
+/// Tasks are numbered so that everything a task waits for has a smaller number. About 50 bytes a task, edges included;
+/// of a copy 12, as long as it differs in times alone.
 struct TaskGraph {
     std::vector<int64_t> durationNs;  // by task
     std::vector<uint32_t> leadNs;     // by task; without a task before it in its lane: from the origin of time
-    std::vector<TaskId> before;       // by task: the one before it in its lane, kNoTask: none
-    std::vector<uint32_t> firstEdge;  // by task, and one more: its edges are [firstEdge[t], firstEdge[t + 1])
-    std::vector<Edge> edges;
-    std::vector<TaskInfo> info;  // by task
+    SharedList<TaskId> before;        // by task: the one before it in its lane, kNoTask: none
+    SharedList<uint32_t> firstEdge;   // by task, and one more: its edges are [firstEdge[t], firstEdge[t + 1])
+    SharedList<Edge> edges;
+    SharedList<TaskInfo> info;  // by task
 
     std::vector<Lane> lanes;
     std::vector<facts::KernelKey> kernelKeys;
-    std::vector<Exchange> exchanges;
-    std::vector<ExchangeMember> members;
+    SharedList<Exchange> exchanges;
+    SharedList<ExchangeMember> members;
     std::vector<StepMark> marks;  // by (rank, step, closes)
 
     size_t size() const { return durationNs.size(); }

@@ -8,6 +8,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/freed_memory.h"
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/console/progress.h"
 #include "analyzer/cli/console/terminal_size.h"
@@ -58,6 +59,7 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console, team::Tea
     settings.team = team;
     settings.tell = [&console](const std::string& what) { console.note(what); };
     collectOnDemand(input, console, team);
+    keepFreedMemory(Heaps::oneForEach);
     Progress progress(console, "analysing " + options.run);
     const report::Report report = report::analyze(input.database, settings);
     progress.end();

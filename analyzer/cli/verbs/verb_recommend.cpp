@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +10,7 @@
 
 #include "analyzer/cli/console/errors.h"
 #include "analyzer/cli/console/file_places.h"
+#include "analyzer/cli/console/freed_memory.h"
 #include "analyzer/cli/console/options.h"
 #include "analyzer/cli/console/terminal_size.h"
 #include "analyzer/cli/job/run_input.h"
@@ -83,19 +83,9 @@ class ProgressLine {
     bool m_shown;
 };
 
-/// Graphs of jobs are made and freed hundreds of times: what is freed is kept for the next one, in one heap for all
-/// threads. Given back to the kernel each time, a third of the time goes into clean pages.
-void keepFreedMemory() {
-    constexpr int kNever = 1 << 30, kMost = 32 << 20;  // bytes; older versions of glibc refuse more than kMost
-    if (mallopt(M_MMAP_THRESHOLD, kNever) == 0) mallopt(M_MMAP_THRESHOLD, kMost);
-    mallopt(M_TRIM_THRESHOLD, kNever);
-    mallopt(M_ARENA_MAX, 1);
-}
-
 /// In a process that mpirun started beside the first one.
 int help(const RecommendVerbOptions& options, team::Team& team) {
     helpCollect({options.run}, team);
-    keepFreedMemory();
     recommend::helpRecommend(options.run, team, {.workers = options.workers});
     return helpedToTheEnd(team);
 }
@@ -114,7 +104,7 @@ int recommend(const RecommendVerbOptions& options, const Console& console, team:
     settings.team = team;
     settings.tell = [&console](const std::string& what) { console.note(what); };
     collectOnDemand(input, console, team);
-    keepFreedMemory();
+    keepFreedMemory(Heaps::oneForAll);
     const recommend::Advice advice = [&] {
         const ProgressLine line(console);
         settings.progress = [&](const recommend::AdviceProgress& progress) { line.show(progress); };

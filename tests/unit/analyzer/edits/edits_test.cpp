@@ -279,9 +279,10 @@ job::Analysis reducedWithLl() {
     analysis.peaks.intra = costs::LinkClass{100, 1};
     analysis.peaks.source = "configured";
     analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks);
-    for (replay::Exchange& exchange : analysis.replay.graph.exchanges) {
-        exchange.algorithm = store::Algorithm::ring;
-        exchange.protocol = store::Protocol::ll;
+    replay::SharedList<replay::Exchange>& exchanges = analysis.replay.graph.exchanges;
+    for (size_t i = 0; i < exchanges.size(); ++i) {
+        exchanges.own(i).algorithm = store::Algorithm::ring;
+        exchanges.own(i).protocol = store::Protocol::ll;
     }
     return analysis;
 }

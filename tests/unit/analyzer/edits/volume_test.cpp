@@ -32,8 +32,9 @@ replay::TaskGraph stepWithGather(double gatherMs) {
     test::joinAll(draft, store::Op::reduceScatter, 64 * test::kMebi, reduces);
     test::joinAll(draft, store::Op::allGather, 64 * test::kMebi, gathers);
     replay::TaskGraph graph = *std::move(draft).seal();
-    for (replay::Exchange& exchange : graph.exchanges)
-        exchange.dataType = exchange.op == store::Op::allGather ? store::DataType::bf16 : store::DataType::f32;
+    for (size_t i = 0; i < graph.exchanges.size(); ++i)
+        graph.exchanges.own(i).dataType =
+            graph.exchanges[i].op == store::Op::allGather ? store::DataType::bf16 : store::DataType::f32;
     return graph;
 }
 

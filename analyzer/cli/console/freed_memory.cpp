@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/console/freed_memory.h"
+
+#include <malloc.h>
+
+namespace rankscope::cli {
+
+void keepFreedMemory(Heaps heaps) {
+    constexpr int kNever = 1 << 30, kMost = 32 << 20;  // bytes; older versions of glibc refuse more than kMost
+    if (mallopt(M_MMAP_THRESHOLD, kNever) == 0) mallopt(M_MMAP_THRESHOLD, kMost);
+    mallopt(M_TRIM_THRESHOLD, kNever);
+    if (heaps == Heaps::oneForAll) mallopt(M_ARENA_MAX, 1);
+}
+
+}  // namespace rankscope::cli

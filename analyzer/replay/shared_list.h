@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace rankscope::replay {
+
+/// A list that its copies share until one of them is changed: most changes of a graph touch its times alone, and
+/// hundreds are tried. Reading it costs what reading a std::vector costs. Threads may copy one list, and each change its
+/// own copy, while the first one is there.
+template <typename Value>
+class SharedList {
+  public:
+    using value_type = Value;
+
+    SharedList() = default;
+    SharedList(std::vector<Value> values)  // NOLINT(google-explicit-constructor): it is one
+        : m_values(std::make_shared<std::vector<Value>>(std::move(values))),
+          m_data(m_values->data()),
+          m_size(m_values->size()) {}
+
+    const Value& operator[](size_t at) const { return m_data[at]; }
+    const Value* data() const { return m_data; }
+    size_t size() const { return m_size; }
+    bool empty() const { return m_size == 0; }
+    const Value* begin() const { return m_data; }
+    const Value* end() const { return m_data + m_size; }
+    const Value& front() const { return *m_data; }
+    const Value& back() const { return m_data[m_size - 1]; }
+    const std::vector<Value>& values() const {
+        static const std::vector<Value> kNone;
+        return m_values == nullptr ? kNone : *m_values;
+    }
+
+    /// To change it alone. The other copies stay as they are.
+    Value& own(size_t at) {
+        if (m_values.use_count() > 1) *this = SharedList(*m_values);
+        return (*m_values)[at];
+    }
+
+  private:
+    std::shared_ptr<std::vector<Value>> m_values;  // none: empty
+    const Value* m_data = nullptr;                 // what it has, so that reading needs no way around
+    size_t m_size = 0;
+};
+
+}  // namespace rankscope::replay
