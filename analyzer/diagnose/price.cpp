@@ -227,7 +227,7 @@ std::vector<Play> playsAhead(std::span<job::Finding* const> at, const std::vecto
 
 std::optional<Ceiling> playRepairs(const job::Analysis& analysis, std::vector<job::Finding>& findings, Plays& plays) {
     const replay::ReplayModel& replay = analysis.replay;
-    const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
+    const std::vector<double>& unchanged = replay.unchangedStepsNs;
     const double stepNs = analysis.stepNs > 0 ? analysis.stepNs : facts::median(unchanged);
     edits::StepSides before = edits::sidesOf(unchanged);
     // Those of the repairs so far. They are made again with the next: of a large job a copy of the graph that has them

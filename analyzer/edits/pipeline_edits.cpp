@@ -47,7 +47,7 @@ void assumeForAll(const std::vector<int>& steps, EditEffect& effect) {
 /// Of kernels of micro-batches that come none was recorded: they vary as the recorded steps do. ns, standard deviation.
 double deviationOfSteps(const replay::ReplayModel& replay) {
     if (!replay.available()) return 0;
-    return facts::robustDeviation(stepsBetweenEnds(replay.stepsNs(replay.graph, replay.unchanged)));
+    return facts::robustDeviation(stepsBetweenEnds(replay.unchangedStepsNs));
 }
 
 TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& effect) {

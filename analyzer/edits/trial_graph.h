@@ -83,7 +83,7 @@ class TrialGraph {
 
     const TaskGraph& graph() const { return m_graph; }
     const Analysis& analysis() const { return m_analysis; }
-    /// Of graph(): the analysis' own, or one that is made for whoever asks and as long as he keeps it.
+    /// Of graph(): the analysis' own, or one that is made for who asks and lives as long as it is kept.
     std::shared_ptr<const Schedule> schedule() const;
     /// Both throw EditError where the job has none.
     const GradientTraffic& gradients() const;

@@ -131,7 +131,7 @@ std::string refusal(const TrialJob& unchanged, const EditFamily& family, int ste
 }  // namespace
 
 ChangedJob unchangedJob(const Analysis& analysis) {
-    return {analysis.replay.graph, {}, analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged)};
+    return {analysis.replay.graph, {}, analysis.replay.unchangedStepsNs};
 }
 
 void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
@@ -143,9 +143,7 @@ void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
 }
 
 TrialJob::TrialJob(const Analysis& analysis)
-    : m_analysis(analysis),
-      m_job{{}, {}, analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged)},
-      m_trial(analysis.replay.graph, analysis) {}
+    : m_analysis(analysis), m_job{{}, {}, analysis.replay.unchangedStepsNs}, m_trial(analysis.replay.graph, analysis) {}
 
 TrialJob::TrialJob(ChangedJob job, const Analysis& analysis)
     : m_analysis(analysis),

@@ -60,12 +60,14 @@ void forEachPlayedField(facts::RankSummary& rank, const Visit& visit) {
     visit(rank.rank, rank.contention, rank.hostStalls, rank.hostPauses, rank.hostUse, rank.hostIsKnown);
 }
 
-/// All but the ranks, the cost, which follows from the rest, and the graph, which is much larger.
+/// All but the ranks, the cost, which follows from the rest, and the graph, which is much larger; without its schedule,
+/// which few changes ask for (TrialGraph).
 template <typename Visit>
 void forEachSmallField(Analysis& analysis, const Visit& visit) {
     replay::ReplayModel& replay = analysis.replay;
     visit(analysis.peaks, analysis.layout, analysis.steps, analysis.stepNs, replay.unavailable, replay.notes,
-          replay.leftOut, replay.steps, replay.measuredStepNs, replay.predictedStepNs, replay.edges);
+          replay.leftOut, replay.steps, replay.unchangedStepsNs, replay.measuredStepNs, replay.predictedStepNs,
+          replay.edges);
 }
 
 }  // namespace
@@ -99,7 +101,6 @@ Analysis unpackForPlays(facts::TraceFacts facts, const std::function<std::string
         std::tie(lists...) = std::move(received);
     });
     analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks, tables);
-    if (analysis.replay.graph.size() > 0) analysis.replay.unchanged = replay::simulate(analysis.replay.graph);
     return analysis;
 }
 

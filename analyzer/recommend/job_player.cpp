@@ -156,7 +156,7 @@ PlayedJob::PlayedJob(const job::Analysis& analysis, double noiseNs, Playing play
     : m_analysis(&analysis),
       m_noiseNs(noiseNs),
       m_player(std::make_shared<JobPlayer>(analysis, std::move(playing))),
-      m_steps(edits::sidesOf(analysis.replay.stepsNs(analysis.replay.graph, analysis.replay.unchanged))) {}
+      m_steps(edits::sidesOf(analysis.replay.unchangedStepsNs)) {}
 
 std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) const {
     if (change.transfers && m_state.transfers) return std::nullopt;
@@ -169,8 +169,7 @@ std::optional<PlayedJob> PlayedJob::with(const JobChange& change, Depth depth) c
     next.m_steps = played->sides;
     next.m_effect = played->effect;
     const bool candidate = depth == Depth::candidate;
-    const replay::ReplayModel& replay = m_analysis->replay;
-    const std::vector<double> unchanged = replay.stepsNs(replay.graph, replay.unchanged);
+    const std::vector<double>& unchanged = m_analysis->replay.unchangedStepsNs;
     if (next.m_effect.chanceNs > 0) edits::addChance(unchanged, next.m_effect, next.m_steps);
     const bool leavesOpen = next.m_effect.open || next.m_effect.hostMaySlow;
     if (!leavesOpen || (candidate && isNoGain(next.m_steps))) return next;

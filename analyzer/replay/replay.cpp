@@ -93,6 +93,12 @@ double ReplayModel::error() const {
     return measuredStepNs > 0 ? std::abs(predictedStepNs - measuredStepNs) / measuredStepNs : 0;
 }
 
+void ReplayModel::playUnchanged() {
+    unchanged = simulate(graph);
+    unchangedStepsNs = stepsNs(graph, unchanged);
+    predictedStepNs = facts::mean(unchangedStepsNs);
+}
+
 std::vector<double> ReplayModel::stepsNs(const TaskGraph& of, const Schedule& schedule) const {
     return durationsOf(stepTimes(of, schedule), steps);
 }
@@ -120,9 +126,8 @@ ReplayModel replay(const facts::TraceFacts& facts, std::vector<RankTasks> ranks,
     model.unavailable = std::move(joined.problem);
     if (!model.available()) return model;
     model.graph = std::move(joined.graph);
-    model.unchanged = simulate(model.graph);
+    model.playUnchanged();
     model.measuredStepNs = facts::mean(durationsOf(recordedSteps(facts), model.steps));
-    model.predictedStepNs = model.stepNs(model.unchanged);
     if (model.error() > kMostError)
         model.unavailable = fmt::format(
             "played again, the steps are {:.0f} % off the measured ones: they waited for something that the trace does "

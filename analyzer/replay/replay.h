@@ -19,13 +19,14 @@ struct ReplayModel {
     std::string partNote;            // of the notes the one of what is replayed; empty: all
     std::vector<std::string> notes;  // what had to be inferred, and what was left out
     TaskGraph graph;
-    Schedule unchanged;        // of `graph`
+    Schedule unchanged;        // of `graph`; empty in a process that plays changes of another's analysis
     std::vector<int> leftOut;  // ranks that others stand for (replicas.h), sorted: `graph` does not have them
     std::vector<int> steps;    // numbers of the analysed steps; of a trace too long to be held (ReplayWindow), those of
                                // its last ones that were replayed
-    double measuredStepNs = 0;    // mean over them, from start to start
-    double predictedStepNs = 0;   // the same of `unchanged`
-    std::vector<PathShare> path;  // critical path through these steps, of `unchanged`
+    std::vector<double> unchangedStepsNs;  // by step: of `unchanged`, from start to start
+    double measuredStepNs = 0;             // mean over them, from start to start
+    double predictedStepNs = 0;            // the same of `unchanged`
+    std::vector<PathShare> path;           // critical path through these steps, of `unchanged`
     EdgeCounts edges;
 
     bool available() const { return unavailable.empty(); }
@@ -34,12 +35,13 @@ struct ReplayModel {
     bool hasLeftOut(const std::vector<int>& ranks) const {
         return !ranks.empty() && std::ranges::all_of(ranks, [this](int rank) { return hasLeftOut(rank); });
     }
+    /// Sets the schedule of `graph`, and what its `steps` take.
+    void playUnchanged();
     /// Returns the error as a share of the measured step.
     double error() const;
     /// Returns the mean step time, ns, of another schedule of this graph, or of an edited graph, over the analysed
     /// steps.
     double stepNs(const TaskGraph& of, const Schedule& schedule) const;
-    double stepNs(const Schedule& schedule) const { return stepNs(graph, schedule); }
     /// Returns the step times of the analysed steps, in their order.
     std::vector<double> stepsNs(const TaskGraph& of, const Schedule& schedule) const;
 };

@@ -113,8 +113,8 @@ job::Analysis SmallJob::analysis() const {
     replay.unavailable.clear();
     replay.steps = analysis.steps;
     replay.graph = Builder(*this).build();
-    replay.unchanged = replay::simulate(replay.graph);
-    replay.predictedStepNs = replay.measuredStepNs = replay.stepNs(replay.unchanged);
+    replay.playUnchanged();
+    replay.measuredStepNs = replay.predictedStepNs;
     analysis.stepNs = replay.predictedStepNs;
     return analysis;
 }

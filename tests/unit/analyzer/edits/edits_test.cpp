@@ -126,8 +126,8 @@ TEST(Edits, ALateInputIsThereInTime) {
         row = graph.info[task].row;
         graph.leadNs[task] += 400;
     }
-    analysis.replay.unchanged = replay::simulate(graph);
-    EXPECT_NEAR(analysis.replay.stepNs(analysis.replay.unchanged), 201 + 400 / 3.0, 1e-6);
+    analysis.replay.playUnchanged();
+    EXPECT_NEAR(analysis.replay.predictedStepNs, 201 + 400 / 3.0, 1e-6);
     addStalls(analysis, facts::IdleCause::input, 0, row);
     // The usual work between two calls is 5 ns, also where a step of the rank begins: that one comes 5 ns earlier than
     // the first job's.

@@ -110,7 +110,7 @@ TEST(StructuralEdits, FewStepsOfManyMicroBatchesStandForAll) {
     const replay::TaskGraph graph = pipelineSteps(kRecorded, two, 2);
     for (int step = 0; step < kRecorded; ++step) analysis.replay.steps.push_back(step);
     analysis.replay.graph = graph;
-    analysis.replay.unchanged = replay::simulate(graph);
+    analysis.replay.playUnchanged();
     const TrialJob unchanged(analysis);
     for (int factor : {1, 2, 3, 8}) {
         const ChangedJob changed =
@@ -137,7 +137,7 @@ double changedMs(const replay::TaskGraph& graph, int steps, const PipelineShape&
     job::Analysis analysis = pipelineAnalysis(shape);
     for (int step = 0; step < steps; ++step) analysis.replay.steps.push_back(step);
     analysis.replay.graph = graph;
-    analysis.replay.unchanged = replay::simulate(graph);
+    analysis.replay.playUnchanged();
     return facts::median(TrialJob(analysis).with(parseEdits({change}), outlook).stepsNs) / test::kMs;
 }
 
@@ -251,7 +251,7 @@ TEST(StructuralEdits, AStepUnlikeTheOthersStandsForNone) {
             info.kind == replay::TaskKind::kernel && info.detail == 9 && info.step == 5)
             analysis.replay.graph.durationNs[task] += 100 * test::kMs;
     for (int step = 0; step < 6; ++step) analysis.replay.steps.push_back(step);
-    analysis.replay.unchanged = replay::simulate(analysis.replay.graph);
+    analysis.replay.playUnchanged();
     const TrialJob unchanged(analysis);
     const ChangedJob changed = unchanged.with(parseEdits({"micro-batches:count=16"}), Outlook::expected);
     ASSERT_TRUE(changed.effect.played);

@@ -200,9 +200,9 @@ TEST(ReplayJob, WaitsAreComputedAnewWhenTheSlowRankIsFaster) {
     std::vector<int64_t> durations = model.graph.durationNs;
     for (TaskId task = 0; task < model.graph.size(); ++task)
         if (model.graph.info[task].kind == TaskKind::kernel && model.graph.rankOf(task) == 1) durations[task] = 110'000;
-    EXPECT_DOUBLE_EQ(model.stepNs(simulate(model.graph, durations)), 190'000);
+    EXPECT_DOUBLE_EQ(model.stepNs(model.graph, simulate(model.graph, durations)), 190'000);
     for (int64_t& ns : durations) ns = std::min<int64_t>(ns, 100'000);
-    EXPECT_DOUBLE_EQ(model.stepNs(simulate(model.graph, durations)), 180'000);
+    EXPECT_DOUBLE_EQ(model.stepNs(model.graph, simulate(model.graph, durations)), 180'000);
 }
 
 TEST(ReplayJob, FasterTransfersShortenTheStepByWhatTheyCost) {
@@ -212,7 +212,7 @@ TEST(ReplayJob, FasterTransfersShortenTheStepByWhatTheyCost) {
         EXPECT_EQ(exchange.bytes, 1 << 20);
         for (const ExchangeMember& member : model.graph.membersOf(exchange)) durations[member.transfer] /= 4;
     }
-    EXPECT_DOUBLE_EQ(model.stepNs(simulate(model.graph, durations)), 210'000);
+    EXPECT_DOUBLE_EQ(model.stepNs(model.graph, simulate(model.graph, durations)), 210'000);
 }
 
 TEST(ReplayJob, TheCriticalPathRunsThroughTheSlowRank) {
