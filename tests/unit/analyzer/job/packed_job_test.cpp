@@ -40,6 +40,7 @@ std::vector<std::string> changes() {
 /// Returns how many changes this job takes.
 int expectSamePlays(const Analysis& here) {
     const Analysis there = sent(here);
+    EXPECT_EQ(there.replay.unchangedStepsNs, here.replay.unchangedStepsNs);
     int possible = 0;
     for (const std::string& text : changes()) {
         for (const edits::Outlook outlook : {edits::Outlook::expected, edits::kOutlooks[0]}) {
