@@ -14,7 +14,6 @@
 #include "analyzer/cli/command_line/help.h"
 #include "analyzer/cli/command_line/usage_error.h"
 #include "analyzer/cli/console/errors.h"
-#include "analyzer/cli/console/freed_memory.h"
 #include "analyzer/cli/console/install_layout.h"
 #include "analyzer/cli/console/terminal_size.h"
 #include "analyzer/cli/console/user_config.h"
@@ -131,8 +130,6 @@ int actInTeam(Invocation& invocation, const std::function<int()>& action) {
 
 int act(Invocation& invocation, const std::string& color, bool startsJob, bool sharesWork) {
     if (sharesWork) {
-        // Each process of a team has few threads, and plays in others than it reads in. MPI's own would get heaps, too.
-        if (rankscope::team::Team::isLaunched()) keepFreedMemory(Heaps::oneForAll);
         // Before anything that may fail here alone: the others wait for this process.
         try {
             const Outcome joined = actOrFail([&invocation] {

@@ -40,7 +40,7 @@ void forEachField(Played& value, const Visit& visit) {
     visit(impossible, stepsNs, open, hostMaySlow, chanceNs);
 }
 
-/// The job's graph is in memory up to two times more meanwhile. `analysis` has a replay.
+/// Where a change makes the graph anew, it is in memory up to two times more meanwhile. `analysis` has a replay.
 Played play(const job::Analysis& analysis, const Play& what);
 
 /// Who makes plays. Used by one thread.

@@ -193,13 +193,12 @@ std::optional<costs::Message> messageOf(const TaskGraph& graph, const Analysis& 
                           static_cast<double>(graph.longestNs(exchange))};
 }
 
-/// The exchange as it was recorded, where an algorithm edit before this one changed it: choices are compared with what
-/// was measured, not with what was modelled.
-const Exchange* recordedBefore(const Analysis& analysis, const TaskGraph& graph, const Exchange& exchange) {
+/// Exchange number `at` of the graph as it was recorded, where an algorithm edit before this one changed it: choices
+/// are compared with what was measured, not with what was modelled.
+const Exchange* recordedBefore(const Analysis& analysis, const TaskGraph& graph, size_t at) {
     const auto& all = analysis.replay.graph.exchanges;
-    const auto at = static_cast<size_t>(&exchange - graph.exchanges.data());
     if (at >= all.size()) return nullptr;
-    const Exchange& recorded = all[at];
+    const Exchange &recorded = all[at], &exchange = graph.exchanges[at];
     const bool same = recorded.id == exchange.id && recorded.communicatorId == exchange.communicatorId &&
                       recorded.op == exchange.op && recorded.bytes == exchange.bytes;
     return same && (recorded.algorithm != exchange.algorithm || recorded.protocol != exchange.protocol) ? &recorded
@@ -235,7 +234,7 @@ void changeAlgorithm(const AlgorithmTo& to, TaskGraph& graph, const Analysis& an
         const Exchange& exchange = graph.exchanges[i];
         if (to.communicator && exchange.communicatorId != *to.communicator) continue;
         if (to.op != store::Op::unknown && exchange.op != to.op) continue;
-        const Exchange* recorded = recordedBefore(analysis, graph, exchange);
+        const Exchange* recorded = recordedBefore(analysis, graph, i);
         std::optional<costs::Message> message = recorded != nullptr
                                                     ? messageOf(analysis.replay.graph, analysis, *recorded)
                                                     : messageOf(graph, analysis, exchange);
@@ -265,8 +264,9 @@ void changeAlgorithm(const AlgorithmTo& to, TaskGraph& graph, const Analysis& an
         for (const ExchangeMember& member : graph.membersOf(exchange))
             graph.durationNs[member.transfer] =
                 scaledNs(graph.durationNs[member.transfer], estimate->scale.expected / undone->scale.expected);
-        graph.exchanges.own(i).algorithm = choice.algorithm;
-        graph.exchanges.own(i).protocol = choice.protocol;
+        Exchange& changed = graph.exchanges.own(i);
+        changed.algorithm = choice.algorithm;
+        changed.protocol = choice.protocol;
     }
     if (!found)
         throw EditError("no collective of this run can run that way, or nothing tells how long it would take",

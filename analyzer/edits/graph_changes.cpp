@@ -47,7 +47,8 @@ std::vector<Side> sidesOf(const TaskGraph& graph) {
     return sides;
 }
 
-/// Of the edges of a transfer to its peers: newNs(edge) is the delay of each.
+/// Sets the delays of the edges from peers to a transfer to newNs(edge), ns. A copy of a graph goes on sharing its
+/// edges where none really changes.
 template <typename NewNs>
 void setDelays(TaskGraph& graph, TaskId transfer, const NewNs& newNs) {
     for (uint32_t e = graph.firstEdge[transfer]; e < graph.firstEdge[transfer + 1]; ++e) {

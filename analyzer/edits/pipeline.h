@@ -166,7 +166,7 @@ class PipelineParts {
 /// added to those before it, which takes as long for a smaller one: kernels that all backward passes but the first of a
 /// step have are taken for these additions. Where there are none they may be in the first one, too: at worst (the dear
 /// outlook) one takes as long as what the step does behind its last backward pass, which reads and writes each weight
-/// more often. `recorded`: the schedule of the graph. Throws EditError.
+/// more often. `recorded`: of.schedule(), given away: it is freed before the new graph is made. Throws EditError.
 TaskGraph rebuildPipeline(const TrialGraph& of, std::shared_ptr<const Schedule> recorded, const PipelineShape& shape,
                           double size, const std::vector<int>& steps, EditEffect& effect);
 

@@ -471,7 +471,7 @@ class Rebuild {
 
     const TaskGraph& m_graph;
     const Analysis& m_analysis;
-    std::shared_ptr<const Schedule> m_recorded;  // of m_graph
+    std::shared_ptr<const Schedule> m_recorded;  // of m_graph; none once the ranks are played
     const PipelineParts& m_parts;
     PipelineShape m_shape;
     double m_size;                    // of a micro-batch, as a multiple of the recorded ones'

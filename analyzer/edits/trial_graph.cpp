@@ -127,7 +127,7 @@ std::shared_ptr<const Schedule> TrialGraph::schedule() const {
     const replay::ReplayModel& replay = m_analysis.replay;
     const bool isThere = &m_graph == &replay.graph && replay.unchanged.endNs.size() == m_graph.size();
     if (!isThere) return std::make_shared<const Schedule>(simulate(m_graph));
-    return {std::shared_ptr<void>(), &replay.unchanged};
+    return {std::shared_ptr<void>(), &replay.unchanged};  // owns nothing
 }
 
 const PipelineParts& TrialGraph::pipeline() const {

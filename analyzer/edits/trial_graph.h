@@ -83,8 +83,9 @@ class TrialGraph {
 
     const TaskGraph& graph() const { return m_graph; }
     const Analysis& analysis() const { return m_analysis; }
-    /// Of graph(): the analysis' own, or one that is made for who asks and lives as long as it is kept.
-    std::shared_ptr<const Schedule> schedule() const;
+    /// The schedule of graph(): the analysis' own where it has it, and as long as that lives; else it is played for
+    /// each caller, and not kept here: it is 16 bytes a task, and few changes ask for it.
+    [[nodiscard]] std::shared_ptr<const Schedule> schedule() const;
     /// Both throw EditError where the job has none.
     const GradientTraffic& gradients() const;
     const PipelineParts& pipeline() const;

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <exception>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "analyzer/facts/host_activity.h"
@@ -244,25 +243,6 @@ std::vector<const RankFacts*> recordedRanks(const TraceFacts& facts) {
     for (const RankFacts& rank : facts.ranks)
         if (rank.recorded) recorded.push_back(&rank);
     return recorded;
-}
-
-std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts, unsigned workers,
-                                        const std::function<void(const RankEvents&)>& visit) {
-    return summarizeRanks(trace, facts, recordedRanks(facts), workers, visit);
-}
-
-std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts,
-                                        const std::vector<const RankFacts*>& recorded, unsigned workers,
-                                        const std::function<void(const RankEvents&)>& visit) {
-    std::map<int, RankSummary> read;
-    std::mutex mutex;  // guards them: the workers fill them
-    summarizeRanks(trace, facts, recorded, workers, visit, [&](RankSummary summary) {
-        const std::lock_guard lock(mutex);
-        read[summary.rank] = std::move(summary);
-    });
-    std::vector<RankSummary> summaries;
-    for (const RankFacts* rank : recorded) summaries.push_back(std::move(read.at(rank->rank)));
-    return summaries;
 }
 
 void summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts,

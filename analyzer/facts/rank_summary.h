@@ -163,13 +163,6 @@ std::vector<const RankFacts*> recordedRanks(const TraceFacts& facts);
 void summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts,
                     const std::vector<const RankFacts*>& ranks, unsigned workers,
                     const std::function<void(const RankEvents&)>& visit, const std::function<void(RankSummary)>& take);
-/// Returns them in the order of the ranks.
-std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts,
-                                        const std::vector<const RankFacts*>& ranks, unsigned workers,
-                                        const std::function<void(const RankEvents&)>& visit = nullptr);
-/// The same of all recorded ranks.
-std::vector<RankSummary> summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts, unsigned workers,
-                                        const std::function<void(const RankEvents&)>& visit = nullptr);
 
 /// For messages between processes (collector/team/packing.h).
 template <typename Visit>

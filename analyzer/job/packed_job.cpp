@@ -60,8 +60,8 @@ void forEachPlayedField(facts::RankSummary& rank, const Visit& visit) {
     visit(rank.rank, rank.contention, rank.hostStalls, rank.hostPauses, rank.hostUse, rank.hostIsKnown);
 }
 
-/// All but the ranks, the cost, which follows from the rest, and the graph, which is much larger; without its schedule,
-/// which few changes ask for (TrialGraph).
+/// All but the ranks, the cost, which follows from the rest, and the graph, which is much larger. The graph's schedule
+/// is not sent: few changes ask for it, and it is played for those (TrialGraph).
 template <typename Visit>
 void forEachSmallField(Analysis& analysis, const Visit& visit) {
     replay::ReplayModel& replay = analysis.replay;

@@ -17,7 +17,8 @@ namespace rankscope::job {
 void packForPlays(const Analysis& analysis, const std::vector<costs::NcclTestsTable>& tables,
                   const std::function<void(std::string_view)>& send);
 
-/// An analysis of which every change plays as it does of the one that was packed. `facts`: of the same trace;
+/// An analysis of which every change plays as it does of the one that was packed; it has no replay.unchanged, which
+/// critical paths and delays are told from. `facts`: of the same trace;
 /// `receive` gives the messages of `sender`, in their order, each
 /// until the next.
 Analysis unpackForPlays(facts::TraceFacts facts, const std::function<std::string_view()>& receive,

@@ -2,14 +2,12 @@
 #include "analyzer/job/phase_one.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <future>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "analyzer/job/read_ranks.h"
 #include "analyzer/job/trace_readers.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
@@ -37,58 +35,14 @@ void readSmallTables(const std::filesystem::path& database, PhaseOne& result, fa
     result.window = replay::replayWindowOfReplicas(trace, result.facts, {});
 }
 
-/// What comes of a rank.
-struct ReadRank {
-    facts::RankSummary summary;
-    replay::RankTasks tasks;
-};
-
-/// The ranks that a process has read, and that nobody has asked for yet.
-class ReadRanks {
-  public:
-    void put(int rank, replay::RankTasks tasks) {
-        const std::lock_guard lock(m_mutex);
-        m_tasks[rank] = std::move(tasks);
-    }
-    void put(facts::RankSummary summary) {
-        {
-            const std::lock_guard lock(m_mutex);
-            m_summaries[summary.rank] = std::move(summary);
-        }
-        m_more.notify_one();
-    }
-    /// No more will come.
-    void end() {
-        {
-            const std::lock_guard lock(m_mutex);
-            m_ended = true;
-        }
-        m_more.notify_one();
-    }
-    /// Waits for it; nothing where it does not come.
-    std::optional<ReadRank> take(int rank) {
-        std::unique_lock lock(m_mutex);
-        m_more.wait(lock, [&] { return m_ended || m_summaries.contains(rank); });
-        auto summary = m_summaries.extract(rank);
-        auto tasks = m_tasks.extract(rank);
-        if (summary.empty()) return std::nullopt;
-        return ReadRank{std::move(summary.mapped()), std::move(tasks.mapped())};
-    }
-
-  private:
-    std::mutex m_mutex;
-    std::condition_variable m_more;
-    std::map<int, replay::RankTasks> m_tasks;  // by rank; there before the summary
-    std::map<int, facts::RankSummary> m_summaries;
-    bool m_ended = false;
-};
-
-/// Throws what goes wrong, and ends `into` in either case.
+/// Reads these ranks into `into`, which is ended when this returns or throws: whoever waits for a rank then wakes.
 void readRanks(const std::filesystem::path& database, const PhaseOne& of,
                const std::vector<const facts::RankFacts*>& ranks, unsigned workers, const RankObserver& observer,
                ReadRanks& into) {
-    const auto end = [&into](const void*) { into.end(); };
-    const std::unique_ptr<const void, decltype(end)> ends(&into, end);
+    struct Ended {
+        ReadRanks& ranks;
+        ~Ended() { ranks.end(); }
+    } const ended{into};
     facts::summarizeRanks(
         database, of.facts, ranks, workers,
         [&](const facts::RankEvents& events) {
@@ -215,7 +169,7 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
         facts::RankSummary& summary = result.ranks.emplace_back();
         replay::RankTasks& tasks = result.tasks.emplace_back();
         if (dealt[i] == 0) {
-            ReadRank read = *own.take(recorded[i]->rank);
+            ReadRank read = own.take(recorded[i]->rank).value();
             summary = std::move(read.summary);
             tasks = std::move(read.tasks);
             continue;
@@ -260,7 +214,8 @@ std::optional<facts::TraceFacts> helpPhaseOne(const std::filesystem::path& datab
     const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(small.facts);
     const std::vector<const facts::RankFacts*> share =
         shareOf(recorded, dealRanks(database, recorded, small.shardOfRank, readers), part);
-    // Ranks that are read go to the first process while the next are read: it has fewer of its own for that.
+    // What is read is sent while the next ranks are read: the first process, which has fewer of its own (dealRanks()),
+    // then has taken over most of it when the last one is read. This thread sends; MPI is spoken to by one alone.
     ReadRanks own;
     const unsigned threads = help.workers == 0 ? team.threads() : help.workers;
     std::future<void> reading =

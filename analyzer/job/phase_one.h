@@ -26,8 +26,8 @@ struct PhaseOne {
     std::map<int32_t, std::string> shardOfRank;
 };
 
-/// One rank's events are in memory per worker. With a team its processes take turns at the recorded ranks, those of
-/// them that see the same trace.db.
+/// One rank's events are in memory per worker. With a team its processes share out the recorded ranks
+/// (dealRanks()), those of them that see the same trace.db.
 ///
 /// What goes between them: the first process tells all the size and a checksum of its trace.db, or the mark of its
 /// shards; each says whether it has the same, and which of the shards it sees, and is told who has. Those that have
@@ -36,7 +36,8 @@ struct PhaseOne {
 /// - are asked for shards that the first must have itself, to tell how a job failed or where there are no steps: for
 ///   none of most jobs (team/file_copies.h),
 /// - are told whether the first goes on alone, as it does then, and else get all instances,
-/// - read the other small tables and their ranks for themselves, a rank where its shard is seen, and send the first of
+/// - read the other small tables and their ranks for themselves, a rank where its shard is seen, and send the first, as
+/// they read on, of
 ///   each rank a facts::RankSummary and a replay::RankTasks in one message, by rank, and behind them the
 ///   memory of ranks without device activity, and what their observer has seen.
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options);

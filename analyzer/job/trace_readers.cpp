@@ -20,8 +20,8 @@
 namespace rankscope::job {
 namespace {
 
-/// What it takes the first process to receive what another has read of a rank, as a share of reading one: 0.05 where
-/// all ranks are replayed (64 and 256), 0.03 where a few stand for the others (1,024).
+/// What it takes the first process to receive what another has read of a rank, as a share of what one thread takes to
+/// read one: 0.05 where all ranks are replayed (64 and 256), 0.03 where a few stand for the others (1,024).
 constexpr double kTakeOver = 0.04;
 
 TraceMark markOfBytes(const std::filesystem::path& database) {
@@ -63,7 +63,7 @@ TraceReaders findReaders(const std::filesystem::path& database, const LoadOption
     const TraceMark mark = markOf(database);
     const std::vector<std::string> own = shardsHere(database, mark);
     team.sendToAll(team::Packer()(mark).take());
-    TraceReaders readers{{0}, {}};
+    TraceReaders readers{{0}, {}, options.workers == 0 ? team.threads() : options.workers};
     for (const std::string& shard : own) readers.ofShard[shard].push_back(0);
     for (int process = 1; process < team.size(); ++process) {
         bool sees = false;
@@ -133,7 +133,7 @@ std::vector<size_t> dealRanks(const std::filesystem::path& database, const std::
                                            rank->host.empty() ? "" : " (" + rank->host + ")"),
                                "start a process on each of the job's hosts, or copy the file here");
         load[*least] += 1;
-        if (*least != 0) load[0] += kTakeOver;
+        if (*least != 0) load[0] += kTakeOver * readers.threads;
         dealt.push_back(*least);
     }
     return dealt;

@@ -32,12 +32,13 @@ void forEachField(TraceMark& value, const Visit& visit) {
 struct TraceReaders {
     std::vector<int> taking;                          // processes that see the trace.db
     std::map<std::string, std::vector<int>> ofShard;  // those that see a shard
+    unsigned threads = 1;                             // that read ranks in the first of them
 };
 
 template <typename Visit>
 void forEachField(TraceReaders& value, const Visit& visit) {
-    auto& [taking, ofShard] = value;
-    visit(taking, ofShard);
+    auto& [taking, ofShard, threads] = value;
+    visit(taking, ofShard, threads);
 }
 
 /// Nothing of a file that is not there, or no trace.db.

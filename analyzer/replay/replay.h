@@ -23,7 +23,7 @@ struct ReplayModel {
     std::vector<int> leftOut;  // ranks that others stand for (replicas.h), sorted: `graph` does not have them
     std::vector<int> steps;    // numbers of the analysed steps; of a trace too long to be held (ReplayWindow), those of
                                // its last ones that were replayed
-    std::vector<double> unchangedStepsNs;  // by step: of `unchanged`, from start to start
+    std::vector<double> unchangedStepsNs;  // of each of `steps`, in `unchanged`, from start to start
     double measuredStepNs = 0;             // mean over them, from start to start
     double predictedStepNs = 0;            // the same of `unchanged`
     std::vector<PathShare> path;           // critical path through these steps, of `unchanged`
@@ -35,7 +35,7 @@ struct ReplayModel {
     bool hasLeftOut(const std::vector<int>& ranks) const {
         return !ranks.empty() && std::ranges::all_of(ranks, [this](int rank) { return hasLeftOut(rank); });
     }
-    /// Sets the schedule of `graph`, and what its `steps` take.
+    /// Plays `graph`: sets `unchanged`, and of it `unchangedStepsNs` and `predictedStepNs`, which are those of `steps`.
     void playUnchanged();
     /// Returns the error as a share of the measured step.
     double error() const;

@@ -9,8 +9,9 @@
 namespace rankscope::replay {
 
 /// A list that its copies share until one of them is changed: most changes of a graph touch its times alone, and
-/// hundreds are tried. Reading it costs what reading a std::vector costs. Threads may copy one list, and each change its
-/// own copy, while the first one is there.
+/// hundreds are tried. Reading it costs what reading a std::vector costs. Two threads may each change a copy of their
+/// own only while a third copy, which nobody changes, outlives both (the graph that they try changes on): else one may
+/// take itself for the only holder while the other still reads.
 template <typename Value>
 class SharedList {
   public:
@@ -21,6 +22,13 @@ class SharedList {
         : m_values(std::make_shared<std::vector<Value>>(std::move(values))),
           m_data(m_values->data()),
           m_size(m_values->size()) {}
+
+    SharedList(const SharedList&) = default;
+    SharedList(SharedList&& other) noexcept { swap(other); }
+    SharedList& operator=(SharedList other) noexcept {
+        swap(other);
+        return *this;
+    }
 
     const Value& operator[](size_t at) const { return m_data[at]; }
     const Value* data() const { return m_data; }
@@ -35,13 +43,20 @@ class SharedList {
         return m_values == nullptr ? kNone : *m_values;
     }
 
-    /// To change it alone. The other copies stay as they are.
+    /// To change this copy's value `at`, which it has. Copies all values where others share them: what was seen of the
+    /// list before, by reference or pointer, is then the others', or gone.
     Value& own(size_t at) {
         if (m_values.use_count() > 1) *this = SharedList(*m_values);
         return (*m_values)[at];
     }
 
   private:
+    void swap(SharedList& other) noexcept {
+        std::swap(m_values, other.m_values);
+        std::swap(m_data, other.m_data);
+        std::swap(m_size, other.m_size);
+    }
+
     std::shared_ptr<std::vector<Value>> m_values;  // none: empty
     const Value* m_data = nullptr;                 // what it has, so that reading needs no way around
     size_t m_size = 0;

@@ -124,7 +124,7 @@ struct StepMark {
 };
 
 /// Tasks are numbered so that everything a task waits for has a smaller number. About 50 bytes a task, edges included;
-/// of a copy 12, as long as it differs in times alone.
+/// of a copy 12, as long as it differs in durations and leads alone.
 struct TaskGraph {
     std::vector<int64_t> durationNs;  // by task
     std::vector<uint32_t> leadNs;     // by task; without a task before it in its lane: from the origin of time

@@ -6,12 +6,13 @@
 namespace rankscope::cli {
 
 enum class Heaps : uint8_t {
-    oneForAll,   // what a thread has freed, any other may have
-    oneForEach,  // threads that read ranks side by side do not wait for each other
+    oneForAll,  // what one thread has freed, any thread gets; they wait for each other to allocate
+    asMany,     // as the C library chooses: about one for each thread
 };
 
-/// Keeps what this process frees for what it needs next: graphs of jobs are made and freed again and again. Given back
-/// to the kernel each time, clean pages take a third of the time of `recommend` and a sixth of that of `analyze`.
+/// Keeps what this process frees for what it needs next, for good: graphs of jobs are made and freed again and again.
+/// Otherwise the kernel takes the pages back and clears them anew, which is a third of the time of `recommend` and a
+/// sixth of that of `analyze` (64 and 256 ranks, two cores). Call it before threads are started.
 void keepFreedMemory(Heaps heaps);
 
 }  // namespace rankscope::cli

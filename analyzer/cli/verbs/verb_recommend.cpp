@@ -86,6 +86,7 @@ class ProgressLine {
 /// In a process that mpirun started beside the first one.
 int help(const RecommendVerbOptions& options, team::Team& team) {
     helpCollect({options.run}, team);
+    keepFreedMemory(Heaps::oneForAll);
     recommend::helpRecommend(options.run, team, {.workers = options.workers});
     return helpedToTheEnd(team);
 }

@@ -41,6 +41,9 @@ std::vector<std::string> changes() {
 int expectSamePlays(const Analysis& here) {
     const Analysis there = sent(here);
     EXPECT_EQ(there.replay.unchangedStepsNs, here.replay.unchangedStepsNs);
+    EXPECT_TRUE(there.replay.unchanged.endNs.empty());
+    EXPECT_EQ(there.replay.graph.before.values(), here.replay.graph.before.values());
+    EXPECT_EQ(there.replay.graph.firstEdge.values(), here.replay.graph.firstEdge.values());
     int possible = 0;
     for (const std::string& text : changes()) {
         for (const edits::Outlook outlook : {edits::Outlook::expected, edits::kOutlooks[0]}) {

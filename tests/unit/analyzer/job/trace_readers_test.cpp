@@ -13,7 +13,7 @@ namespace rankscope::job {
 namespace {
 
 /// How many of so many ranks each of so many processes gets, which all see all.
-std::vector<std::ptrdiff_t> dealt(size_t ranks, int processes) {
+std::vector<std::ptrdiff_t> dealt(size_t ranks, int processes, unsigned threads = 1) {
     std::vector<facts::RankFacts> facts(ranks);
     std::vector<const facts::RankFacts*> pointers;
     for (size_t i = 0; i < ranks; ++i) {
@@ -21,6 +21,7 @@ std::vector<std::ptrdiff_t> dealt(size_t ranks, int processes) {
         pointers.push_back(&facts[i]);
     }
     TraceReaders readers;
+    readers.threads = threads;
     readers.taking.resize(static_cast<size_t>(processes));
     std::iota(readers.taking.begin(), readers.taking.end(), 0);
     const std::vector<size_t> parts = dealRanks("trace.db", pointers, {}, readers);
@@ -37,6 +38,8 @@ TEST(TraceReaders, TheFirstProcessGetsFewerRanksForWhatItTakesOver) {
     const std::vector<std::ptrdiff_t> four = dealt(1024, 4);
     EXPECT_NEAR(static_cast<double>(four[0]), 232, 2);
     EXPECT_LE(std::ranges::max(four) - four[1], 1);
+    // Eight threads read eight ranks while one is taken over: a + 8 x 0.04 (1024 - a) = (1024 - a) / 3.
+    EXPECT_NEAR(static_cast<double>(dealt(1024, 4, 8)[0]), 13, 3);
     // Of many processes it has only to receive.
     const std::vector<std::ptrdiff_t> many = dealt(1024, 40);
     EXPECT_EQ(many[0], 1);
@@ -52,9 +55,9 @@ TEST(TraceReaders, ARankGoesToWhoSeesItsShard) {
         pointers.push_back(&facts[static_cast<size_t>(rank)]);
         shards[rank] = rank < 3 ? "near.db" : "far.db";
     }
-    const TraceReaders readers{{0, 2}, {{"near.db", {0}}, {"far.db", {2}}}};
+    const TraceReaders readers{{0, 2}, {{"near.db", {0}}, {"far.db", {2}}}, 1};
     EXPECT_EQ(dealRanks("trace.db", pointers, shards, readers), (std::vector<size_t>{0, 0, 0, 1}));
-    EXPECT_THROW(dealRanks("trace.db", pointers, shards, {{0}, {{"near.db", {0}}}}), store::Error);
+    EXPECT_THROW(dealRanks("trace.db", pointers, shards, {{0}, {{"near.db", {0}}}, 1}), store::Error);
 }
 
 }  // namespace

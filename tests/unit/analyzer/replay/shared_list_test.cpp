@@ -32,6 +32,17 @@ TEST(SharedList, WhoHoldsItAloneChangesItInPlace) {
     EXPECT_EQ(list.values(), (std::vector<int>{10, 20}));
 }
 
+TEST(SharedList, WhatWasMovedAwayIsEmpty) {
+    SharedList<int> from = std::vector<int>{1, 2};
+    SharedList<int> to = std::move(from);
+    EXPECT_EQ(to.values(), (std::vector<int>{1, 2}));
+    EXPECT_TRUE(from.empty());
+    EXPECT_EQ(from.begin(), from.end());
+    from = std::move(to);
+    EXPECT_TRUE(to.empty());
+    EXPECT_EQ(from.size(), 2u);
+}
+
 TEST(SharedList, WithoutValuesItIsEmpty) {
     const SharedList<int> list;
     EXPECT_TRUE(list.empty());
@@ -44,6 +55,10 @@ TEST(SharedList, ACopyOfAGraphSharesAllButItsTimes) {
     const TaskGraph graph = test::SmallJob().analysis().replay.graph;
     TaskGraph copy = graph;
     copy.durationNs[0] += 1;
+    EXPECT_EQ(copy.before.data(), graph.before.data());
+    EXPECT_EQ(copy.firstEdge.data(), graph.firstEdge.data());
+    EXPECT_EQ(copy.members.data(), graph.members.data());
+    EXPECT_EQ(copy.exchanges.data(), graph.exchanges.data());
     EXPECT_EQ(copy.edges.data(), graph.edges.data());
     EXPECT_EQ(copy.info.data(), graph.info.data());
     copy.exchanges.own(0).bytes += 1;
