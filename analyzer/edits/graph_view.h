@@ -83,8 +83,8 @@ std::vector<uint32_t> usualLeads(const TaskGraph& graph);
 /// device there reads the step's results.
 std::vector<bool> afterLastSubmission(const TaskGraph& graph);
 
-/// Takes away the edges for which `unwanted(to, edge)` is true; tasks keep their numbers. Linear. Makes a
-/// new list: copies of the graph may share the present one.
+/// Takes away the edges for which `unwanted(to, edge)` is true; tasks keep their numbers. Linear. Makes
+/// new lists: copies of the graph may share the present ones.
 template <typename Function>
 void removeEdges(TaskGraph& graph, Function&& unwanted) {
     std::vector<Edge> kept;

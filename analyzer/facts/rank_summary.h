@@ -158,8 +158,8 @@ std::vector<const RankFacts*> recordedRanks(const TraceFacts& facts);
 
 /// Summarizes these ranks. `workers` threads (0: one per core) each hold one rank's events at a time and read through
 /// their own connection. An error of a worker is thrown here. `visit` sees the events of each rank before they are
-/// taken apart, `take` gets its summary: called by the workers, several at a time, each rank once, about in their
-/// order.
+/// taken apart, `take` gets its summary: called by the workers, several at a time, each rank once, and begun in
+/// this order.
 void summarizeRanks(const std::filesystem::path& trace, const TraceFacts& facts,
                     const std::vector<const RankFacts*>& ranks, unsigned workers,
                     const std::function<void(const RankEvents&)>& visit, const std::function<void(RankSummary)>& take);

@@ -21,7 +21,8 @@ namespace rankscope::job {
 namespace {
 
 /// What it takes the first process to receive what another has read of a rank, as a share of what one thread takes to
-/// read one: 0.05 where all ranks are replayed (64 and 256), 0.03 where a few stand for the others (1,024).
+/// read one: between 0.05, where all ranks are replayed (64 and 256), and 0.03, where a few stand for the others
+/// (1,024), of jobs of the reference harness. Where it is off, some process is ready later, and nothing else changes.
 constexpr double kTakeOver = 0.04;
 
 TraceMark markOfBytes(const std::filesystem::path& database) {

@@ -18,7 +18,7 @@ class SharedList {
     using value_type = Value;
 
     SharedList() = default;
-    SharedList(std::vector<Value> values)  // NOLINT(google-explicit-constructor): it is one
+    SharedList(std::vector<Value> values)  // NOLINT(google-explicit-constructor): made as a vector
         : m_values(std::make_shared<std::vector<Value>>(std::move(values))),
           m_data(m_values->data()),
           m_size(m_values->size()) {}
