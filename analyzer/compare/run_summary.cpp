@@ -18,6 +18,7 @@
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/vocabulary.h"
+#include "collector/team/team.h"
 
 namespace rankscope::compare {
 namespace {
@@ -299,7 +300,7 @@ RunSummary summarizeTrace(const std::filesystem::path& database, unsigned worker
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
     check();
-    diagnose::Plays plays(analysis);
+    diagnose::Plays plays(analysis, team::threadsFor(workers, nullptr));
     diagnose::priceFindings(analysis, findings, plays);
     RunSummary summary = summarizeRun(analysis, report::buildReport(analysis, claims, std::move(findings), plays));
     summary.overview = std::move(overview);

@@ -62,8 +62,9 @@ class Players {
 /// Each play is made once. Used by one thread.
 class Plays {
   public:
-    /// One after the other. `analysis` must outlive this.
-    explicit Plays(const job::Analysis& analysis);
+    /// Made by so many `threads`, or by fewer, as memory is short; one: the caller's own, one play after the other.
+    /// `analysis` must outlive this.
+    explicit Plays(const job::Analysis& analysis, unsigned threads = 1);
     explicit Plays(std::unique_ptr<Players> players) : m_players(std::move(players)) {}
 
     /// These may be asked for next: idle hands begin them beside what is asked for, those that take longest first, so

@@ -116,6 +116,11 @@ std::unique_ptr<Players> sharedPlayers(const job::Analysis& analysis, team::Team
     return std::make_unique<TeamPlayers>(analysis, team, taking);
 }
 
+Plays playsBy(const job::Analysis& analysis, team::Team* team, const std::vector<int>& taking, unsigned workers) {
+    if (taking.size() > 1) return Plays(sharedPlayers(analysis, *team, taking));
+    return Plays(analysis, team::threadsFor(workers, team));
+}
+
 void endSharedPlays(team::Team& team, const std::vector<int>& taking) {
     for (const int process : taking)
         if (process != team.self()) team.sendTo(process, {});

@@ -17,6 +17,10 @@ namespace rankscope::diagnose {
 /// In the first process; `taking`: it and those in helpPlay(), by number. All must outlive it.
 std::unique_ptr<Players> sharedPlayers(const job::Analysis& analysis, team::Team& team, const std::vector<int>& taking);
 
+/// By `taking`, as job::LoadOptions::holders tells them; where that is this process alone, by `workers` threads of it
+/// (0: its share of the cores).
+Plays playsBy(const job::Analysis& analysis, team::Team* team, const std::vector<int>& taking, unsigned workers);
+
 /// In the first process, which has finished its Plays.
 void endSharedPlays(team::Team& team, const std::vector<int>& taking);
 

@@ -135,7 +135,12 @@ class PipelineParts {
     /// As planStage() has them.
     std::vector<Run> runsOf(int rank, const Calls& calls) const;
     void learnKeys();
-    void take(int rank, int step);
+    StageStep taken(int rank, std::vector<Run> runs) const;
+    template <typename Function>
+    void forEachKernel(TaskId call, Function&& function) const {
+        for (TaskId task : launchedBy(call))
+            if (m_graph.info[task].kind == TaskKind::kernel) function(task);
+    }
     uint32_t keyOf(TaskId kernel) const { return m_graph.info[kernel].detail; }
     /// Kernels of a call, with their time, by direction: over 0 forward, under 0 backward.
     double direction(TaskId call) const;
@@ -149,9 +154,9 @@ class PipelineParts {
     std::map<std::pair<int, int>, int> m_ranks;  // by pipeline and stage
     std::vector<int> m_steps;
     size_t m_recordedSteps = 0;
-    NumbersByTask m_launched;                      // by host task
-    NumbersByTask m_messagesOf;                    // by arrival: exchanges
-    std::map<std::pair<int, int>, Calls> m_calls;  // by (rank, step)
+    NumbersByTask m_launched;                                // by host task
+    NumbersByTask m_messagesOf;                              // by arrival: exchanges
+    std::map<std::pair<int, int>, std::vector<Run>> m_runs;  // by (rank, step), until they are taken apart
     std::map<std::pair<int, int>, StageStep> m_parts;
     std::map<uint32_t, double> m_forwardNs, m_backwardNs;  // by kernel key, in work that is one pass only
 };

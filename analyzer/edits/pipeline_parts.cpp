@@ -64,7 +64,8 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis)
     findCalls();
     keepStepsOfTheSchedule();
     learnKeys();
-    for (const auto& [who, calls] : m_calls) take(who.first, who.second);
+    for (auto& [who, runs] : m_runs) m_parts[who] = taken(who.first, std::move(runs));
+    m_runs.clear();
 }
 
 void PipelineParts::findSteps() {
@@ -82,6 +83,7 @@ void PipelineParts::findSteps() {
 }
 
 void PipelineParts::findCalls() {
+    std::map<std::pair<int, int>, Calls> calls;  // by (rank, step)
     std::map<int, uint32_t> hostLane;
     std::map<int, int> stepOf;  // by rank: of its last call
     for (TaskId task = 0; task < m_graph.size(); ++task) {
@@ -100,16 +102,17 @@ void PipelineParts::findCalls() {
         const auto [lane, isNew] = hostLane.try_emplace(rank, info.lane);
         if (!isNew && lane->second != info.lane)
             throw EditError(fmt::format("rank {} launches from threads that work side by side", rank));
-        m_calls[{rank, step}].push_back(task);
+        calls[{rank, step}].push_back(task);
     }
+    for (const auto& [who, ofStep] : calls) m_runs[who] = runsOf(who.first, ofStep);
 }
 
 std::string PipelineParts::whyNotOfTheSchedule(int rank, int step) const {
     // Where steps were told by the period of the collectives, a stage may have launched a whole one before it began.
-    const auto calls = m_calls.find({rank, step});
-    if (calls == m_calls.end()) return fmt::format("rank {} launches nothing in step {}", rank, step);
+    const auto found = m_runs.find({rank, step});
+    if (found == m_runs.end()) return fmt::format("rank {} launches nothing in step {}", rank, step);
     const std::vector<PlannedRun> planned = planStage(m_shape, m_stages.at(rank));
-    const std::vector<Run> runs = runsOf(rank, calls->second);
+    const std::vector<Run>& runs = found->second;
     if (runs.size() != planned.size())
         return fmt::format("rank {} sends and receives {} times in step {}, {} with {} micro-batches does {} times",
                            rank, runs.size() - 1, step, m_shape.schedule, m_shape.microBatches, planned.size() - 1);
@@ -148,8 +151,8 @@ void PipelineParts::keepStepsOfTheSchedule() {
     }
     if (steps.empty()) throw EditError(why, kOrder);
     m_steps = std::move(steps);
-    std::erase_if(m_calls, [&](const auto& calls) {
-        return calls.first.second < m_steps.front() || calls.first.second > m_steps.back();
+    std::erase_if(m_runs, [&](const auto& runs) {
+        return runs.first.second < m_steps.front() || runs.first.second > m_steps.back();
     });
 }
 
@@ -178,27 +181,27 @@ std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& cal
 }
 
 void PipelineParts::learnKeys() {
-    for (const auto& [who, calls] : m_calls) {
+    for (const auto& [who, runs] : m_runs) {
         const std::vector<PlannedRun> planned = planStage(m_shape, m_stages.at(who.first));
-        const std::vector<Run> runs = runsOf(who.first, calls);
         for (size_t i = 0; i < planned.size(); ++i) {
             // The last one holds the optimizer, too.
             if (planned[i].work.size() != 1 || i + 1 == planned.size()) continue;
             const bool forward = planned[i].work.front().part == StepPart::forward;
-            for (TaskId kernel : kernelsOf(runs[i].calls))
-                (forward ? m_forwardNs : m_backwardNs)[keyOf(kernel)] +=
-                    static_cast<double>(m_graph.durationNs[kernel]);
+            std::map<uint32_t, double>& ns = forward ? m_forwardNs : m_backwardNs;
+            for (TaskId call : runs[i].calls)
+                forEachKernel(
+                    call, [&](TaskId kernel) { ns[keyOf(kernel)] += static_cast<double>(m_graph.durationNs[kernel]); });
         }
     }
 }
 
 double PipelineParts::direction(TaskId call) const {
     double sum = 0;
-    for (TaskId kernel : kernelsOf({call})) {
+    forEachKernel(call, [&](TaskId kernel) {
         const double ahead = text::valueAt(m_forwardNs, keyOf(kernel)),
                      back = text::valueAt(m_backwardNs, keyOf(kernel));
         if (ahead + back > 0) sum += static_cast<double>(m_graph.durationNs[kernel]) * (ahead - back) / (ahead + back);
-    }
+    });
     return sum;
 }
 
@@ -214,13 +217,14 @@ size_t PipelineParts::splitPoint(const Calls& calls, bool forwardFirst) const {
     return point;
 }
 
-void PipelineParts::take(int rank, int step) {
+StageStep PipelineParts::taken(int rank, std::vector<Run> runs) const {
     const std::vector<PlannedRun> planned = planStage(m_shape, m_stages.at(rank));
-    std::vector<Run> runs = runsOf(rank, m_calls.at({rank, step}));
     StageStep parts;
     Calls &head = parts.passes[{StepPart::head}], &tail = parts.passes[{StepPart::tail}];
     const auto computes = [&](TaskId call, const std::map<uint32_t, double>& pass) {
-        return std::ranges::any_of(kernelsOf({call}), [&](TaskId k) { return pass.count(keyOf(k)) != 0; });
+        bool any = false;
+        forEachKernel(call, [&](TaskId kernel) { any = any || pass.count(keyOf(kernel)) != 0; });
+        return any;
     };
     for (size_t i = 0; i < planned.size(); ++i) {
         Calls calls = std::move(runs[i].calls);
@@ -255,14 +259,12 @@ void PipelineParts::take(int rank, int step) {
         }
         if (i + 1 < planned.size()) parts.groups.push_back(runs[i].group);
     }
-    m_parts[{rank, step}] = std::move(parts);
+    return parts;
 }
 
 std::vector<TaskId> PipelineParts::kernelsOf(const Calls& calls) const {
     std::vector<TaskId> kernels;
-    for (TaskId call : calls)
-        for (TaskId task : launchedBy(call))
-            if (m_graph.info[task].kind == TaskKind::kernel) kernels.push_back(task);
+    for (TaskId call : calls) forEachKernel(call, [&](TaskId kernel) { kernels.push_back(kernel); });
     return kernels;
 }
 

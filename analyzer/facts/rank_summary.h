@@ -52,7 +52,7 @@ std::string_view toText(IdleCause cause);
 std::string_view inWords(std::string_view idleCause);
 
 struct IdleGap {
-    int64_t id = 0;  // row of idle_gap: numbered over all ranks by makeAnalysis()
+    int64_t id = 0;  // row of idle_gap: numbered over all ranks when they are gathered (job/analysis.cpp)
     int step = 0;    // its number
     int64_t startNs = 0;
     int64_t durNs = 0;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <set>
 
@@ -99,10 +100,8 @@ void warnOfLinks(Analysis& analysis) {
         analysis.facts.losses.push_back({.kind = "link_peaks", .message = warning});
 }
 
-}  // namespace
-
-Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> ranks, const costs::LinkSources& links,
-                      const std::vector<costs::NcclTestsTable>& tables) {
+/// The ranks, and which steps are judged.
+Analysis gathered(facts::TraceFacts facts, std::vector<facts::RankSummary> ranks) {
     Analysis analysis;
     analysis.facts = std::move(facts);
     analysis.ranks = std::move(ranks);
@@ -126,6 +125,12 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
     }
     leaveOutLostSteps(analysis, lengths);
     analysis.stepNs = facts::median(lengths);
+    return analysis;
+}
+
+/// What ranks sent each other, over which links, and what that takes.
+void judgeMessages(Analysis& analysis, const costs::LinkSources& links,
+                   const std::vector<costs::NcclTestsTable>& tables) {
     for (uint32_t i = 0; i < analysis.facts.collectives.size(); ++i)
         analysis.collectivesOf[analysis.facts.collectives[i].communicatorId].push_back(i);
     analysis.sharedCollectives = sharedCollectives(analysis.ranks);
@@ -139,16 +144,20 @@ Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> r
     analysis.layout = facts::inferLayout(analysis.facts, analysis.ranks);
     analysis.kernelRatios = compareKernels(analysis);
     analysis.linkProbes = probeLinks(analysis, messages);
-    return analysis;
 }
 
-namespace {
-
-/// Phase 2: what the ranks did to each other.
+/// Phase 2: what the ranks did to each other. The replay is of the recorded tasks alone, and is made beside the rest
+/// where this process has the threads.
 Analysis joined(PhaseOne first, const LoadOptions& options) {
-    Analysis analysis = makeAnalysis(std::move(first.facts), std::move(first.ranks), options.links, options.tables);
+    Analysis analysis = gathered(std::move(first.facts), std::move(first.ranks));
     analysis.memoryOfOthers = std::move(first.memoryOfOthers);
-    analysis.replay = replay::replay(analysis.facts, std::move(first.tasks), analysis.steps, first.window);
+    const bool alone = team::threadsFor(options.workers, options.team) == 1;
+    std::future<replay::ReplayModel> replay =
+        std::async(alone ? std::launch::deferred : std::launch::async, [&analysis, &first] {
+            return replay::replay(analysis.facts, std::move(first.tasks), analysis.steps, first.window);
+        });
+    judgeMessages(analysis, options.links, options.tables);
+    analysis.replay = replay.get();
     return analysis;
 }
 

@@ -63,9 +63,6 @@ struct Analysis : RecordedJob {
         sharedCollectives;  // a member was disturbed (disturbedTasks()): their time tells nothing of a link
 };
 
-Analysis makeAnalysis(facts::TraceFacts facts, std::vector<facts::RankSummary> ranks,
-                      const costs::LinkSources& links = {}, const std::vector<costs::NcclTestsTable>& tables = {});
-
 /// Sees the events of each rank while they are in memory; called by several threads at once.
 using RankObserver = std::function<void(const facts::RankEvents&)>;
 

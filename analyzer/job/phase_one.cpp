@@ -19,12 +19,40 @@
 namespace rankscope::job {
 namespace {
 
+void append(facts::Instances& all, const facts::Instances& part) {
+    const auto add = [](auto& to, const auto& rows) { to.insert(to.end(), rows.begin(), rows.end()); };
+    add(all.collectives, part.collectives);
+    add(all.members, part.members);
+    add(all.pointToPoint, part.pointToPoint);
+}
+
+/// Collectives for which another thread is worth its own connection to the file: it takes a millisecond or two to open,
+/// and these some 5 to read.
+constexpr int64_t kCollectivesAThread = 2'000;
+
+/// All of them. `trace` is this thread's, of `database`.
+facts::Instances readInstances(const std::filesystem::path& database, store::TraceReader& trace, unsigned threads) {
+    const int64_t last = trace.database().integer("SELECT max(id) FROM collective");
+    const auto parts = static_cast<size_t>(std::clamp<int64_t>(last / kCollectivesAThread, 1, threads));
+    std::vector<std::future<facts::Instances>> others;
+    for (size_t part = 1; part < parts; ++part)
+        others.push_back(std::async(std::launch::async, [&database, part, parts] {
+            store::TraceReader own(database, {}, store::MisplacedRows::lookedFor, store::MissingShards::elsewhere);
+            return facts::readInstances(own, part, parts);
+        }));
+    facts::Instances all = facts::readInstances(trace, 0, parts);
+    for (std::future<facts::Instances>& other : others) append(all, other.get());
+    return all;
+}
+
 /// Of a process that is alone.
-void readSmallTables(const std::filesystem::path& database, PhaseOne& result, const replay::ReplayLimits& limits) {
+void readSmallTables(const std::filesystem::path& database, PhaseOne& result, const LoadOptions& options) {
     store::TraceReader trace(database);
     result.shardOfRank = trace.shardOfRank();
-    result.facts = facts::readTraceFacts(trace);
-    result.window = replay::replayWindowOfReplicas(trace, result.facts, limits);
+    result.facts =
+        facts::readTraceFacts(trace, readInstances(database, trace, team::threadsFor(options.workers, options.team)),
+                              facts::References::unchecked);
+    result.window = replay::replayWindowOfReplicas(trace, result.facts, options.replayed);
 }
 
 /// Of one that helps: the first process, which has read the instances, has looked at the file, too.
@@ -68,15 +96,12 @@ bool tellsOfAllEvents(const facts::TraceFacts& facts) {
 /// In the first process: its own part of the instances, and behind it the others'.
 facts::Instances gatherInstances(store::TraceReader& trace, team::Team& team, const std::vector<int>& taking) {
     facts::Instances all = facts::readInstances(trace, 0, taking.size());
-    const auto append = [](auto& to, const auto& rows) { to.insert(to.end(), rows.begin(), rows.end()); };
     for (const int process : taking) {
         if (process == 0) continue;
         facts::Instances its;
         team::receiveLists([&] { return team.receivePartFrom(process); }, team.nameOf(process), its.collectives,
                            its.members, its.pointToPoint);
-        append(all.collectives, its.collectives);
-        append(all.members, its.members);
-        append(all.pointToPoint, its.pointToPoint);
+        append(all, its);
     }
     return all;
 }
@@ -151,7 +176,7 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     if (readers.taking.size() > 1)
         readSmallTablesOfTeam(database, readers, options, result);
     else
-        readSmallTables(database, result, options.replayed);
+        readSmallTables(database, result, options);
     const std::vector<int>& taking = result.taking = readers.taking;
     if (taking.size() < 2)  // alone it sees all
         for (const auto& [rank, file] : result.shardOfRank) readers.ofShard[file] = taking;
@@ -161,8 +186,7 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     const RankObserver observer = options.observer ? options.observer(result.facts) : RankObserver();
     const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(result.facts);
     const std::vector<size_t> dealt = dealRanks(database, recorded, result.shardOfRank, readers);
-    const unsigned threads =
-        options.workers == 0 && options.team != nullptr ? options.team->threads() : options.workers;
+    const unsigned threads = team::threadsFor(options.workers, options.team);
     ReadRanks own;
     readRanks(database, result, shareOf(recorded, dealt, 0), threads, observer, own);
     for (size_t i = 0; i < recorded.size(); ++i) {
@@ -217,7 +241,7 @@ std::optional<facts::TraceFacts> helpPhaseOne(const std::filesystem::path& datab
     // What is read is sent while the next ranks are read: the first process, which has fewer of its own (dealRanks()),
     // then has taken over most of it when the last one is read. This thread sends; MPI is spoken to by one alone.
     ReadRanks own;
-    const unsigned threads = help.workers == 0 ? team.threads() : help.workers;
+    const unsigned threads = team::threadsFor(help.workers, &team);
     std::future<void> reading =
         std::async(std::launch::async, [&] { readRanks(database, small, share, threads, observer, own); });
     for (const facts::RankFacts* rank : share) {

@@ -64,7 +64,7 @@ TraceReaders findReaders(const std::filesystem::path& database, const LoadOption
     const TraceMark mark = markOf(database);
     const std::vector<std::string> own = shardsHere(database, mark);
     team.sendToAll(team::Packer()(mark).take());
-    TraceReaders readers{{0}, {}, options.workers == 0 ? team.threads() : options.workers};
+    TraceReaders readers{{0}, {}, team::threadsFor(options.workers, &team)};
     for (const std::string& shard : own) readers.ofShard[shard].push_back(0);
     for (int process = 1; process < team.size(); ++process) {
         bool sees = false;

@@ -6,6 +6,8 @@
 #include <exception>
 #include <thread>
 
+#include "collector/team/team.h"
+
 namespace rankscope::recommend {
 namespace {
 
@@ -22,7 +24,7 @@ std::vector<std::string> joined(std::vector<std::string> first, const std::vecto
 
 JobPlayer::JobPlayer(const job::Analysis& analysis, Playing playing)
     : m_analysis(analysis), m_playing(std::move(playing)), m_messages(messagesOf(analysis)) {
-    if (m_playing.workers == 0) m_playing.workers = std::max(1u, std::thread::hardware_concurrency());
+    m_playing.workers = team::threadsFor(m_playing.workers, nullptr);
     m_recorded.job = std::make_unique<edits::TrialJob>(analysis);
 }
 

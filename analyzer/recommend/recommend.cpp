@@ -126,22 +126,18 @@ Advice recommend(const std::filesystem::path& trace, const RecommendOptions& opt
     std::vector<int> holders;
     load.holders = &holders;
     const job::Analysis analysis = job::readAnalysis(store::TraceReader::databasePath(trace), load);
-    Playing playing{options.workers, [&] {
+    Playing playing{team::threadsFor(options.workers, options.team), [&] {
                         ++now.played;
                         tell();
                     }};
-    PriceFindings price = priceAlone;
     std::optional<TeamTrials> trials;
-    if (holders.size() > 1) {
-        if (playing.workers == 0) playing.workers = options.team->threads();
-        playing.helpers = &trials.emplace(*options.team, holders);
-        price = [&](const job::Analysis& priced, std::vector<job::Finding>& findings) {
-            diagnose::Plays plays(diagnose::sharedPlayers(priced, *options.team, holders));
-            diagnose::priceFindings(priced, findings, plays);
-            plays.finish();
-            diagnose::endSharedPlays(*options.team, holders);
-        };
-    }
+    if (holders.size() > 1) playing.helpers = &trials.emplace(*options.team, holders);
+    const PriceFindings price = [&](const job::Analysis& priced, std::vector<job::Finding>& findings) {
+        diagnose::Plays plays = diagnose::playsBy(priced, options.team, holders, playing.workers);
+        diagnose::priceFindings(priced, findings, plays);
+        plays.finish();
+        if (holders.size() > 1) diagnose::endSharedPlays(*options.team, holders);
+    };
     const std::optional<StepPredictor> replayed = replayPredictor(analysis, noiseOf(analysis), playing);
     RecommendOptions told = options;
     told.progress = [&](const AdviceProgress& stage) {

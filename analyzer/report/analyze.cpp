@@ -259,9 +259,7 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     load.holders = &holders;
     const job::Analysis analysis =
         options.overview ? readWithOverview(database, load, overview.emplace()) : job::readAnalysis(database, load);
-    diagnose::Plays plays = holders.size() > 1
-                                ? diagnose::Plays(diagnose::sharedPlayers(analysis, *options.team, holders))
-                                : diagnose::Plays(analysis);
+    diagnose::Plays plays = diagnose::playsBy(analysis, options.team, holders, options.workers);
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
     const std::optional<diagnose::Ceiling> ceiling = diagnose::priceFindings(analysis, findings, plays);

@@ -235,6 +235,11 @@ unsigned Team::threads() const {
     return std::max(1u, std::thread::hardware_concurrency() / std::max(1u, m_onThisHost));
 }
 
+unsigned threadsFor(unsigned asked, const Team* team) {
+    if (asked != 0) return asked;
+    return team != nullptr ? team->threads() : std::max(1u, std::thread::hardware_concurrency());
+}
+
 void Team::sendTo(int process, std::string_view bytes) {
     put(process, Kind::data, bytes);
 }

@@ -120,4 +120,8 @@ class Team {
     Message m_part;  // the last one of many: its memory is used again
 };
 
+/// Threads that this process works with: as many as were `asked` for; where that is 0, its share of the host's cores.
+/// `team`: nullptr where it is alone.
+unsigned threadsFor(unsigned asked, const Team* team);
+
 }  // namespace rankscope::team

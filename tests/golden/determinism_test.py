@@ -2,13 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two runs of one scenario and seed give the same trace, however loaded the machine is."""
 
+import contextlib
+import json
 import os
+import sqlite3
 import subprocess
 import sys
 import unittest
 
 from dump_trace import dump
 from virtual_run import RANKSCOPE, SMALL, VirtualRunTest
+
+
+PIPELINES = {"name": "pipelines", "kind": "3d", "steps": 10, "seed": 11, "noise": 0.02, "cluster": {"nodes": 4, "ranks_per_node": 4},
+             "model": {"layers": 8, "hidden": 4096, "seq": 1024, "micro_batch": 1}, "parallel": {"dp": 2, "tp": 2, "pp": 4, "micro_batches": 8},
+             "faults": [{"kind": "straggler", "rank": 5, "factor": 1.4}, {"kind": "slow_nic", "node": 3, "factor": 0.1}]}
 
 
 class Determinism(VirtualRunTest):
@@ -36,6 +44,17 @@ class Determinism(VirtualRunTest):
         before = dump(self.folder / "a" / "trace.db")
         self.check_run(RANKSCOPE, "-q", "collect", "a")
         self.assertEqual(dump(self.folder / "a" / "trace.db"), before)
+
+    def test_threads_change_no_answer(self):
+        self.run_scenario(self.write_scenario(PIPELINES), "job")
+        with contextlib.closing(sqlite3.connect(self.folder / "job/trace.db")) as trace:
+            self.assertGreater(trace.execute("SELECT count(*) FROM collective").fetchone()[0], 4000, "too few for several threads to read them")
+        for words in (["analyze", "job", "--format", "json"], ["analyze", "job", "--format", "html"], ["recommend", "job", "--format", "json"]):
+            answers = [self.check_run(RANKSCOPE, "-q", *words, "--workers", workers).stdout for workers in (1, 2, 5)]
+            with self.subTest(words):
+                self.assertTrue(answers[0] == answers[1] == answers[2])
+        findings = json.loads(self.check_run(RANKSCOPE, "-q", "analyze", "job", "--format", "json").stdout)["findings"]
+        self.assertGreater(sum(1 for finding in findings if finding["verdict"] == "found"), 1, "plays that may be made beside each other")
 
     def test_another_seed_is_another_trace(self):
         self.run_scenario(self.write_scenario(SMALL), "a")

@@ -5,12 +5,12 @@
 
 namespace rankscope::cli {
 
-void keepFreedMemory(Heaps heaps) {
+void keepFreedMemory(unsigned heaps) {
     constexpr int kLarge = 1 << 30, kMost = 32 << 20;  // bytes; older versions of glibc refuse more than kMost
     constexpr int kNever = -1;                         // mallopt's word for it
     if (mallopt(M_MMAP_THRESHOLD, kLarge) == 0) mallopt(M_MMAP_THRESHOLD, kMost);
     mallopt(M_TRIM_THRESHOLD, kNever);
-    if (heaps == Heaps::oneForAll) mallopt(M_ARENA_MAX, 1);
+    mallopt(M_ARENA_MAX, static_cast<int>(heaps));
 }
 
 }  // namespace rankscope::cli

@@ -17,6 +17,7 @@
 #include "analyzer/report/analyze.h"
 #include "analyzer/report/renderers.h"
 #include "analyzer/text/lists.h"
+#include "collector/team/team.h"
 
 namespace rankscope::cli {
 namespace {
@@ -44,17 +45,10 @@ report::AnalyzeOptions settingsOf(const AnalyzeVerbOptions& options) {
     return settings;
 }
 
-/// One thread reads ranks and others play, one at a time: what the first has freed is there for them. Several that read
-/// would wait for each other.
-Heaps heapsIn(const team::Team* team, unsigned workers) {
-    if (workers == 0 && team != nullptr) workers = team->threads();
-    return workers == 1 ? Heaps::oneForAll : Heaps::asMany;
-}
-
 /// In a process that mpirun started beside the first one.
 int help(const AnalyzeVerbOptions& options, team::Team& team) {
     helpCollect({options.run}, team);
-    keepFreedMemory(heapsIn(&team, options.workers));
+    keepFreedMemory(team::threadsFor(options.workers, &team));
     report::helpAnalyze(options.run, team, settingsOf(options));
     return helpedToTheEnd(team);
 }
@@ -67,7 +61,7 @@ int analyze(const AnalyzeVerbOptions& options, const Console& console, team::Tea
     settings.team = team;
     settings.tell = [&console](const std::string& what) { console.note(what); };
     collectOnDemand(input, console, team);
-    keepFreedMemory(heapsIn(team, options.workers));
+    keepFreedMemory(team::threadsFor(options.workers, team));
     Progress progress(console, "analysing " + options.run);
     const report::Report report = report::analyze(input.database, settings);
     progress.end();

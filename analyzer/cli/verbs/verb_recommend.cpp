@@ -86,7 +86,7 @@ class ProgressLine {
 /// In a process that mpirun started beside the first one.
 int help(const RecommendVerbOptions& options, team::Team& team) {
     helpCollect({options.run}, team);
-    keepFreedMemory(Heaps::oneForAll);
+    keepFreedMemory(1);
     recommend::helpRecommend(options.run, team, {.workers = options.workers});
     return helpedToTheEnd(team);
 }
@@ -105,7 +105,7 @@ int recommend(const RecommendVerbOptions& options, const Console& console, team:
     settings.team = team;
     settings.tell = [&console](const std::string& what) { console.note(what); };
     collectOnDemand(input, console, team);
-    keepFreedMemory(Heaps::oneForAll);
+    keepFreedMemory(1);
     const recommend::Advice advice = [&] {
         const ProgressLine line(console);
         settings.progress = [&](const recommend::AdviceProgress& progress) { line.show(progress); };

@@ -200,6 +200,19 @@ TEST(Price, APlayOfSeveralChangesTakesAsLongAsTheyDoTogether) {
     EXPECT_DOUBLE_EQ(edits::effortOf({}), edits::effortOf({balance}));
 }
 
+void expectSamePrices(const std::vector<job::Finding>& these, const std::vector<job::Finding>& those) {
+    ASSERT_EQ(these.size(), those.size());
+    for (size_t i = 0; i < these.size(); ++i) {
+        EXPECT_EQ(these[i].id, those[i].id);
+        EXPECT_EQ(these[i].severity, those[i].severity);
+        EXPECT_EQ(these[i].evidence.facts, those[i].evidence.facts);
+        ASSERT_TRUE(these[i].savingNs && those[i].savingNs);
+        EXPECT_EQ(these[i].savingNs->low, those[i].savingNs->low);
+        EXPECT_EQ(these[i].savingNs->expected, those[i].savingNs->expected);
+        EXPECT_EQ(these[i].savingNs->high, those[i].savingNs->high);
+    }
+}
+
 TEST(Price, PlaysThatAreMadeAheadChangeNoPriceAndNoneIsMadeTwice) {
     const job::Analysis analysis = jobWithTwoCauses();
     std::vector<job::Finding> alone{found("RS301", {1}, 1), found("RS402", {0, 1}, 2)}, together = alone;
@@ -210,16 +223,25 @@ TEST(Price, PlaysThatAreMadeAheadChangeNoPriceAndNoneIsMadeTwice) {
     EXPECT_TRUE(transferEfficiency(analysis, plays));
     plays.finish();
     EXPECT_EQ(made.size(), 4u);  // one repair, both, the ideal network, the other one alone
-    ASSERT_EQ(together.size(), alone.size());
-    for (size_t i = 0; i < alone.size(); ++i) {
-        EXPECT_EQ(together[i].id, alone[i].id);
-        EXPECT_EQ(together[i].severity, alone[i].severity);
-        EXPECT_EQ(together[i].evidence.facts, alone[i].evidence.facts);
-        ASSERT_TRUE(together[i].savingNs && alone[i].savingNs);
-        EXPECT_EQ(together[i].savingNs->low, alone[i].savingNs->low);
-        EXPECT_EQ(together[i].savingNs->expected, alone[i].savingNs->expected);
-        EXPECT_EQ(together[i].savingNs->high, alone[i].savingNs->high);
-    }
+    expectSamePrices(together, alone);
+}
+
+TEST(Price, ThreadsGiveTheSamePrices) {
+    const job::Analysis analysis = jobWithTwoCauses();
+    std::vector<job::Finding> alone{found("RS301", {1}, 1), found("RS402", {0, 1}, 2)}, together = alone;
+    ASSERT_TRUE(priceFindings(analysis, alone));
+    Plays plays(analysis, 16);
+    EXPECT_FALSE(plays.oneByOne());
+    ASSERT_TRUE(priceFindings(analysis, together, plays));
+    expectSamePrices(together, alone);
+}
+
+TEST(Price, ThreadsMayBeLeftWithPlaysThatNobodyTakes) {
+    const job::Analysis analysis = jobWithTwoCauses();
+    Plays plays(analysis, 2);
+    plays.expect({{{edits::parseChange("balance")}}, {{edits::parseChange("network")}}, {.instant = true}});
+    EXPECT_FALSE(plays.of({{edits::parseChange("balance:ranks=77")}}).impossible.empty());
+    EXPECT_EQ(plays.of({}).stepsNs, analysis.replay.unchangedStepsNs);
 }
 
 TEST(Price, APlayTellsWhyAChangeCannotBeMade) {
