@@ -113,7 +113,7 @@ Played play(const job::Analysis& analysis, const Play& what) {
     try {
         edits::Edits made;
         for (const job::Change& change : what.changes) made.push_back(edits::makeEdit(change));
-        const edits::TrialJob unchanged(analysis);
+        const edits::TrialJob unchanged(analysis, edits::Tried::once);
         if (made.empty()) return {.stepsNs = unchanged.stepsNs()};
         edits::ChangedJob job = unchanged.with(made, what.outlook);
         played.stepsNs = std::move(job.stepsNs);

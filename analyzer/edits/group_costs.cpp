@@ -75,12 +75,12 @@ bool CollectiveTimes::any(int rank, int64_t fromNs, int64_t toNs) const {
     return behind != times->second.begin() && (behind - 1)->endNs > fromNs;
 }
 
-bool besideSums(const CollectiveTimes& collectives, const Schedule& schedule, const PipelineParts& parts, int rank,
+bool besideSums(const CollectiveTimes& collectives, const Schedule& schedule, const PipelinePlaces& places, int rank,
                 TaskId transfer, const GroupMessages& messages) {
     const int64_t fromNs = schedule.startNs[transfer], toNs = schedule.endNs[transfer];
     if (collectives.any(rank, fromNs, toNs)) return true;
     return std::ranges::any_of(messages, [&](const auto& message) {
-        return collectives.any(parts.rankOf(parts.pipelineOf(rank), message.second), fromNs, toNs);
+        return collectives.any(places.neighbour(rank, message.second), fromNs, toNs);
     });
 }
 
@@ -98,7 +98,7 @@ GroupCosts groupCosts(const TaskGraph& graph, const Schedule& schedule, const Co
             arrivals.push_back(group.arrival);
             costs.times.add(group.messages,
                             static_cast<double>(graph.durationNs[group.transfer] + graph.leadNs[group.transfer]),
-                            besideSums(collectives, schedule, parts, rank, group.transfer, group.messages));
+                            besideSums(collectives, schedule, parts.places(), rank, group.transfer, group.messages));
             for (const Edge& edge : graph.edgesOf(group.arrival, WaitKind::event))
                 costs.awaited.insert(graph.info[edge.from].lane);
         }

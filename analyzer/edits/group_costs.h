@@ -58,7 +58,7 @@ GroupCosts groupCosts(const TaskGraph& graph, const Schedule& schedule, const Co
                       const PipelineParts& parts, int rank, double alphaNs);
 
 /// A collective of either side is on the way at the same time as the group.
-bool besideSums(const CollectiveTimes& collectives, const Schedule& schedule, const PipelineParts& parts, int rank,
+bool besideSums(const CollectiveTimes& collectives, const Schedule& schedule, const PipelinePlaces& places, int rank,
                 TaskId transfer, const GroupMessages& messages);
 
 }  // namespace rankscope::edits

@@ -90,6 +90,14 @@ struct StageStep {
     std::vector<GroupCall> groups;
 };
 
+/// Who works on which stage of which pipeline.
+struct PipelinePlaces {
+    std::map<int, int> stages, pipelines;      // by rank; pipelines as index into Layout::pipelines
+    std::map<std::pair<int, int>, int> ranks;  // by pipeline and stage
+
+    int neighbour(int rank, int stage) const { return ranks.at({pipelines.at(rank), stage}); }
+};
+
 class PipelineParts {
   public:
     /// Throws EditError where the job has no pipeline, or in no step its messages come in the order of a known
@@ -98,11 +106,8 @@ class PipelineParts {
 
     const PipelineShape& shape() const { return m_shape; }
     const LaunchIndex& index() const { return m_index; }
-    /// Stages by rank; every rank of the graph has one.
-    const std::map<int, int>& stages() const { return m_stages; }
-    /// The pipeline a rank is part of, as index into Layout::pipelines.
-    int pipelineOf(int rank) const { return m_pipelines.at(rank); }
-    int rankOf(int pipeline, int stage) const { return m_ranks.at({pipeline, stage}); }
+    /// Every rank of the graph has one.
+    const PipelinePlaces& places() const { return m_places; }
     /// Those in a row that keep to the schedule. In a first step PyTorch's stages also tell each other the shapes of
     /// their tensors.
     const std::vector<int>& steps() const { return m_steps; }
@@ -150,8 +155,7 @@ class PipelineParts {
     const TaskGraph& m_graph;
     LaunchIndex m_index;
     PipelineShape m_shape;
-    std::map<int, int> m_stages, m_pipelines;
-    std::map<std::pair<int, int>, int> m_ranks;  // by pipeline and stage
+    PipelinePlaces m_places;
     std::vector<int> m_steps;
     size_t m_recordedSteps = 0;
     NumbersByTask m_launched;                                // by host task
@@ -159,6 +163,12 @@ class PipelineParts {
     std::map<std::pair<int, int>, std::vector<Run>> m_runs;  // by (rank, step), until they are taken apart
     std::map<std::pair<int, int>, StageStep> m_parts;
     std::map<uint32_t, double> m_forwardNs, m_backwardNs;  // by kernel key, in work that is one pass only
+};
+
+/// Of a TrialGraph what is read to make it anew, given away: it is freed before the new graph is made.
+struct PresentPipeline {
+    std::shared_ptr<const PipelineParts> parts;
+    std::shared_ptr<const Schedule> schedule;
 };
 
 /// `steps`, some in a row of those recorded, with another schedule: kernels, copies, calls of the host and
@@ -171,9 +181,9 @@ class PipelineParts {
 /// added to those before it, which takes as long for a smaller one: kernels that all backward passes but the first of a
 /// step have are taken for these additions. Where there are none they may be in the first one, too: at worst (the dear
 /// outlook) one takes as long as what the step does behind its last backward pass, which reads and writes each weight
-/// more often. `recorded`: of.schedule(), given away: it is freed before the new graph is made. Throws EditError.
-TaskGraph rebuildPipeline(const TrialGraph& of, std::shared_ptr<const Schedule> recorded, const PipelineShape& shape,
-                          double size, const std::vector<int>& steps, EditEffect& effect);
+/// more often. Throws EditError.
+TaskGraph rebuildPipeline(const TrialGraph& of, PresentPipeline present, const PipelineShape& shape, double size,
+                          const std::vector<int>& steps, EditEffect& effect);
 
 /// A pipeline with other micro-batches, other virtual stages, or another schedule. More micro-batches of the present
 /// size are more tokens: EditEffect::tokens.

@@ -52,8 +52,8 @@ double deviationOfSteps(const replay::ReplayModel& replay) {
 
 TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& effect) {
     const TaskGraph& graph = of.graph();
-    const PipelineParts& parts = of.pipeline();
-    const PipelineShape before = parts.shape();
+    PresentPipeline present{of.pipeline(), nullptr};
+    const PipelineShape before = present.parts->shape();
     PipelineShape shape = before;
     shape.microBatches = to.microBatches.value_or(before.microBatches);
     shape.virtualStages = to.virtualStages.value_or(before.virtualStages);
@@ -74,20 +74,22 @@ TaskGraph reordered(const PipelineOrder& to, const TrialGraph& of, EditEffect& e
             "at best behind each pass, as in PyTorch");
     }
     const double factor = static_cast<double>(shape.microBatches) / before.microBatches;
-    std::shared_ptr<const Schedule> recorded = of.schedule();
-    const std::vector<int> steps = stepsToPlay(parts.steps(), factor, graph, *recorded);
-    const double nowNs = spanNs(graph, *recorded, steps);
-    const double share = static_cast<double>(steps.size()) / static_cast<double>(parts.steps().size());
+    present.schedule = of.schedule();
+    const size_t known = present.parts->steps().size();
+    const bool leavesOut = present.parts->leavesOut();
+    const std::vector<int> steps = stepsToPlay(present.parts->steps(), factor, graph, *present.schedule);
+    const double nowNs = spanNs(graph, *present.schedule, steps);
+    const double share = static_cast<double>(steps.size()) / static_cast<double>(known);
     if (share * factor * static_cast<double>(graph.size()) > static_cast<double>(kMostTasks))
         throw EditError(fmt::format("{} micro-batches are too many to be played", shape.microBatches));
     const double size = to.keepsBatch ? 1 / factor : 1;
-    TaskGraph rebuilt = rebuildPipeline(of, std::move(recorded), shape, size, steps, effect);
-    if (steps.size() < parts.steps().size())
+    TaskGraph rebuilt = rebuildPipeline(of, std::move(present), shape, size, steps, effect);
+    if (steps.size() < known)
         effect.assume(
             fmt::format("{} for all: no more of {} micro-batches are played", stepsText(steps), shape.microBatches));
-    else if (parts.leavesOut())
+    else if (leavesOut)
         assumeForAll(steps, effect);
-    if (steps.size() < parts.steps().size() || parts.leavesOut()) effect.played = {steps, nowNs / effect.tokens};
+    if (steps.size() < known || leavesOut) effect.played = {steps, nowNs / effect.tokens};
     if (!to.keepsBatch) effect.tokens *= factor;
     effect.pipeline.emplace();
     effect.pipeline->schedule = shape.schedule;
@@ -147,7 +149,7 @@ std::vector<Stage> stagesOf(const TaskGraph& graph, const PipelineParts& parts, 
     std::vector<Stage> stages(static_cast<size_t>(parts.shape().stages));
     std::vector<double> ranks(stages.size(), 0);
     std::vector<int> counts(stages.size(), 0);
-    for (const auto& [rank, number] : parts.stages()) {
+    for (const auto& [rank, number] : parts.places().stages) {
         const auto s = static_cast<size_t>(number);
         Stage& stage = stages[s];
         const int layers = parts.layersPerStage(rank);
@@ -229,7 +231,7 @@ void scale(TaskGraph& graph, const PipelineParts& parts, int stage, double facto
                 if (member.arrival == task) scaleTask(member.transfer);
         }
     };
-    for (const auto& [rank, number] : parts.stages())
+    for (const auto& [rank, number] : parts.places().stages)
         for (int step : parts.steps())
             for (const auto& [pass, calls] : parts.step(rank, step).passes)
                 if (number == stage && pass.part != StepPart::head) std::ranges::for_each(calls, scaleCall);

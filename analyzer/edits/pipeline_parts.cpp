@@ -55,9 +55,9 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis)
             pipelines[p].virtualStages != first.virtualStages)
             throw EditError("the pipelines of this job differ in stages or micro-batches");
         for (size_t s = 0; s < pipelines[p].stages.size(); ++s) {
-            m_stages[pipelines[p].stages[s]] = static_cast<int>(s);
-            m_pipelines[pipelines[p].stages[s]] = static_cast<int>(p);
-            m_ranks[{static_cast<int>(p), static_cast<int>(s)}] = pipelines[p].stages[s];
+            m_places.stages[pipelines[p].stages[s]] = static_cast<int>(s);
+            m_places.pipelines[pipelines[p].stages[s]] = static_cast<int>(p);
+            m_places.ranks[{static_cast<int>(p), static_cast<int>(s)}] = pipelines[p].stages[s];
         }
     }
     findSteps();
@@ -73,7 +73,7 @@ void PipelineParts::findSteps() {
     for (const StepMark& mark : m_graph.marks)
         if (!mark.closes) ++marks[mark.step];
     for (const auto& [step, ranks] : marks)
-        if (ranks == static_cast<int>(m_stages.size())) m_steps.push_back(step);
+        if (ranks == static_cast<int>(m_places.stages.size())) m_steps.push_back(step);
     // The last step has only begun where nothing ends it: in a job that was changed before, and of which few steps are
     // played.
     const bool ended = std::ranges::any_of(m_graph.marks, &StepMark::closes);
@@ -90,7 +90,7 @@ void PipelineParts::findCalls() {
         const TaskInfo& info = m_graph.info[task];
         if (!m_graph.onHost(task)) continue;
         const int rank = m_graph.rankOf(task);
-        if (m_stages.count(rank) == 0) throw EditError(fmt::format("rank {} is in none of the pipelines", rank));
+        if (m_places.stages.count(rank) == 0) throw EditError(fmt::format("rank {} is in none of the pipelines", rank));
         // Steps that no range of the host names are those of the device: a call belongs to what it launched.
         int step = info.step;
         if (step < 0) {
@@ -111,7 +111,7 @@ std::string PipelineParts::whyNotOfTheSchedule(int rank, int step) const {
     // Where steps were told by the period of the collectives, a stage may have launched a whole one before it began.
     const auto found = m_runs.find({rank, step});
     if (found == m_runs.end()) return fmt::format("rank {} launches nothing in step {}", rank, step);
-    const std::vector<PlannedRun> planned = planStage(m_shape, m_stages.at(rank));
+    const std::vector<PlannedRun> planned = planStage(m_shape, m_places.stages.at(rank));
     const std::vector<Run>& runs = found->second;
     if (runs.size() != planned.size())
         return fmt::format("rank {} sends and receives {} times in step {}, {} with {} micro-batches does {} times",
@@ -130,7 +130,7 @@ std::vector<int> PipelineParts::stepsOfTheSchedule(std::string& why) const {
     std::vector<int> run, longest;
     for (int step : m_steps) {
         std::string whyNot;
-        for (auto stage = m_stages.begin(); stage != m_stages.end() && whyNot.empty(); ++stage)
+        for (auto stage = m_places.stages.begin(); stage != m_places.stages.end() && whyNot.empty(); ++stage)
             whyNot = whyNotOfTheSchedule(stage->first, step);
         if (why.empty()) why = whyNot;
         if (whyNot.empty())
@@ -173,7 +173,7 @@ std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& cal
             const auto members = m_graph.membersOf(m_graph.exchanges[exchange]);
             const bool send = members[0].rank == rank;
             group.transfer = (send ? members[0] : members[1]).transfer;
-            group.messages.insert({send, m_stages.at((send ? members[1] : members[0]).rank)});
+            group.messages.insert({send, m_places.stages.at((send ? members[1] : members[0]).rank)});
         }
         runs.emplace_back();
     }
@@ -182,7 +182,7 @@ std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& cal
 
 void PipelineParts::learnKeys() {
     for (const auto& [who, runs] : m_runs) {
-        const std::vector<PlannedRun> planned = planStage(m_shape, m_stages.at(who.first));
+        const std::vector<PlannedRun> planned = planStage(m_shape, m_places.stages.at(who.first));
         for (size_t i = 0; i < planned.size(); ++i) {
             // The last one holds the optimizer, too.
             if (planned[i].work.size() != 1 || i + 1 == planned.size()) continue;
@@ -218,7 +218,7 @@ size_t PipelineParts::splitPoint(const Calls& calls, bool forwardFirst) const {
 }
 
 StageStep PipelineParts::taken(int rank, std::vector<Run> runs) const {
-    const std::vector<PlannedRun> planned = planStage(m_shape, m_stages.at(rank));
+    const std::vector<PlannedRun> planned = planStage(m_shape, m_places.stages.at(rank));
     StageStep parts;
     Calls &head = parts.passes[{StepPart::head}], &tail = parts.passes[{StepPart::tail}];
     const auto computes = [&](TaskId call, const std::map<uint32_t, double>& pass) {

@@ -36,12 +36,13 @@ struct PlayedGroup {
 class Rebuild {
   public:
     /// `gradients`: communicators whose collectives are sums of gradients.
-    Rebuild(const TrialGraph& of, std::shared_ptr<const Schedule> recorded, const PipelineShape& shape, double size,
+    Rebuild(const TrialGraph& of, PresentPipeline present, const PipelineShape& shape, double size,
             const std::vector<int>& steps, std::set<int64_t> gradients, double alphaNs, EditEffect& effect)
         : m_graph(of.graph()),
           m_analysis(of.analysis()),
-          m_recorded(std::move(recorded)),
-          m_parts(of.pipeline()),
+          m_recorded(std::move(present.schedule)),
+          m_parts(std::move(present.parts)),
+          m_places(m_parts->places()),
           m_shape(shape),
           m_size(size),
           m_steps(steps),
@@ -78,19 +79,20 @@ class Rebuild {
   private:
     void playRanks() {
         const CollectiveTimes collectives(m_graph, *m_recorded);
-        for (const auto& [rank, stage] : m_parts.stages()) {
+        for (const auto& [rank, stage] : m_places.stages) {
             m_rank = rank;
-            m_costs = groupCosts(m_graph, *m_recorded, collectives, m_parts, rank, m_alphaNs);
+            m_costs = groupCosts(m_graph, *m_recorded, collectives, *m_parts, rank, m_alphaNs);
             m_deviceLanes.clear();
             for (uint32_t lane = 0; lane < m_graph.lanes.size(); ++lane)
                 if (m_graph.lanes[lane].rank == rank && !m_graph.lanes[lane].host) m_deviceLanes.push_back(lane);
-            m_computeLane = m_parts.index().compute(rank).lane;
+            m_computeLane = m_parts->index().compute(rank).lane;
             if (m_size != 1) m_sizes = sizesOf(rank);
             for (int step : m_steps) playStep(step, stage);
             endSteps();
         }
         // The graph is made without what was read to draft it.
         m_recorded.reset();
+        m_parts.reset();
         std::exchange(m_clone, {});
         std::exchange(m_exchangeOf, {});
     }
@@ -98,7 +100,7 @@ class Rebuild {
     /// Room for what passes repeat: vectors that grow into it would take up to twice as much.
     void reserve() {
         const double passes = static_cast<double>(m_steps.size()) * m_shape.microBatches;
-        const double before = static_cast<double>(m_parts.steps().size()) * m_parts.shape().microBatches;
+        const double before = static_cast<double>(m_parts->steps().size()) * m_parts->shape().microBatches;
         const auto grown = [&](size_t count) {
             return static_cast<size_t>(static_cast<double>(count) * passes / before);
         };
@@ -111,7 +113,7 @@ class Rebuild {
         const CollectiveTimes collectives(graph, played);
         for (const PlayedGroup& group : m_groups) {
             const TaskId transfer = numbers[group.transfer];
-            if (besideSums(collectives, played, m_parts, group.rank, transfer, *group.messages))
+            if (besideSums(collectives, played, m_places, group.rank, transfer, *group.messages))
                 graph.durationNs[transfer] = group.besideSumsNs;
         }
     }
@@ -134,7 +136,7 @@ class Rebuild {
     /// The last micro-batch's backward pass also sends the gradients: it stays the last.
     Source source(const StageStep& step, const Pass& pass) const {
         const auto [part, chunk, micro] = pass;
-        const PipelineShape& before = m_parts.shape();
+        const PipelineShape& before = m_parts->shape();
         const bool forward = part == StepPart::forward, last = micro + 1 == m_shape.microBatches;
         int from = micro % before.microBatches;
         if (!forward) from = last ? before.microBatches - 1 : backwardLike(micro);
@@ -146,7 +148,7 @@ class Rebuild {
             whole.insert(whole.end(), calls.begin(), calls.end());
         }
         const int piece = forward ? chunk : m_shape.virtualStages - 1 - chunk;
-        Source result{m_parts.cut(whole, m_shape.virtualStages)[static_cast<size_t>(piece)], finishes};
+        Source result{m_parts->cut(whole, m_shape.virtualStages)[static_cast<size_t>(piece)], finishes};
         if (piece > 0) beginAs(whole, result);
         return result;
     }
@@ -154,7 +156,7 @@ class Rebuild {
     /// What the host does in front of a pass it does in front of each of its pieces: it waits for the messages, and
     /// calls the model.
     void beginAs(const Calls& whole, Source& piece) const {
-        const auto first = std::ranges::find_if(whole, [&](TaskId call) { return !m_parts.launchedBy(call).empty(); });
+        const auto first = std::ranges::find_if(whole, [&](TaskId call) { return !m_parts->launchedBy(call).empty(); });
         if (first == whole.end()) return;
         piece.calls.insert(piece.calls.begin(), whole.begin(), first);
         piece.leadNs = m_graph.leadNs[*first];
@@ -162,7 +164,7 @@ class Rebuild {
 
     /// Of those before the last one: the first adds its gradients to no others, and each behind it does.
     int backwardLike(int micro) const {
-        const int before = m_parts.shape().microBatches;
+        const int before = m_parts->shape().microBatches;
         if (micro == 0 && before > 1) return 0;
         return before > 2 ? 1 + (micro - 1) % (before - 2) : before - 1;
     }
@@ -177,12 +179,12 @@ class Rebuild {
     Sizes sizesOf(int rank) const {
         std::map<uint32_t, double> first, others, ns;  // by kernel key: how many, and what all of `others` take
         double firsts = 0, passes = 0, tailNs = 0;
-        for (int step : m_parts.steps())
-            for (const auto& [pass, calls] : m_parts.step(rank, step).passes) {
+        for (int step : m_parts->steps())
+            for (const auto& [pass, calls] : m_parts->step(rank, step).passes) {
                 const bool backward = pass.part == StepPart::backward;
                 if (!backward && pass.part != StepPart::tail) continue;
                 (pass.micro == 0 ? firsts : passes) += backward ? 1 : 0;
-                for (TaskId kernel : m_parts.kernelsOf(calls)) {
+                for (TaskId kernel : m_parts->kernelsOf(calls)) {
                     const uint32_t key = m_graph.info[kernel].detail;
                     const auto kernelNs = static_cast<double>(m_graph.durationNs[kernel]);
                     if (backward) ++(pass.micro == 0 ? first : others)[key];
@@ -190,7 +192,7 @@ class Rebuild {
                 }
             }
         Sizes sizes;
-        sizes.emptyNs = emptyKernelNs(m_graph, m_parts.index().compute(rank));
+        sizes.emptyNs = emptyKernelNs(m_graph, m_parts->index().compute(rank));
         double addedNs = 0;
         for (const auto& [key, count] : others) {
             const double each = count / passes;
@@ -199,8 +201,8 @@ class Rebuild {
             sizes.added[key] = more / each;
             addedNs += ns[key] / passes * more / each;
         }
-        addedNs *= m_parts.shape().virtualStages;
-        const double mostNs = tailNs / static_cast<double>(m_parts.steps().size());
+        addedNs *= m_parts->shape().virtualStages;
+        const double mostNs = tailNs / static_cast<double>(m_parts->steps().size());
         if (addedNs < kFewestAdditions * mostNs)
             sizes.mayAddNs = std::llround((mostNs - addedNs) / m_shape.virtualStages);
         return sizes;
@@ -235,7 +237,7 @@ class Rebuild {
     }
 
     void playStep(int step, int stage) {
-        const StageStep& parts = m_parts.step(m_rank, step);
+        const StageStep& parts = m_parts->step(m_rank, step);
         m_received.clear();
         if (m_markedByDevice)
             if (const StepMark* mark = recordedMark(step, false)) playMark(*mark, kNoTask);
@@ -254,7 +256,7 @@ class Rebuild {
 
     /// One that the host waits long for has what others found there already: the typical one tells what one more costs.
     void readBackMore(const Calls& tail) {
-        const int more = m_shape.microBatches - m_parts.shape().microBatches;
+        const int more = m_shape.microBatches - m_parts->shape().microBatches;
         std::vector<double> apartNs;
         TaskId last = kNoTask;
         for (TaskId call : tail) {
@@ -263,7 +265,7 @@ class Rebuild {
                 apartNs.push_back(static_cast<double>(m_recorded->endNs[call] - m_recorded->endNs[last]));
             last = call;
         }
-        const auto each = (apartNs.size() + 1) / static_cast<size_t>(m_parts.shape().microBatches);
+        const auto each = (apartNs.size() + 1) / static_cast<size_t>(m_parts->shape().microBatches);
         if (more <= 0 || last == kNoTask || each == 0) return;
         m_effect.hostMaySlow = true;
         m_effect.assume(
@@ -319,7 +321,7 @@ class Rebuild {
         for (TaskId call : source.calls) {
             if (!source.finishes && sendsGradients(call)) continue;
             const TaskId played = playCall(call);
-            if (m_parts.launchedBy(call).empty()) continue;
+            if (m_parts->launchedBy(call).empty()) continue;
             m_draft.leadNs(played) = std::max(m_draft.leadNs(played), std::exchange(leadNs, 0U));
         }
         if (m_size == 1 || instance.second.part != StepPart::backward || m_sizes.mayAddNs == 0) return;
@@ -335,7 +337,7 @@ class Rebuild {
     /// A recording of one micro-batch has gradients sent in its only backward pass: with more they leave in the last
     /// one.
     bool sendsGradients(TaskId call) const {
-        return std::ranges::any_of(m_parts.launchedBy(call), [&](TaskId task) {
+        return std::ranges::any_of(m_parts->launchedBy(call), [&](TaskId task) {
             const uint32_t exchange = m_exchangeOf[task];
             return exchange != kNoTask && m_gradients.count(m_graph.exchanges[exchange].communicatorId) != 0;
         });
@@ -343,7 +345,7 @@ class Rebuild {
 
     TaskId playCall(TaskId call) {
         const TaskId played = clone(call, m_graph.info[call]);
-        for (TaskId task : m_parts.launchedBy(call)) {
+        for (TaskId task : m_parts->launchedBy(call)) {
             const TaskId copy = clone(task, m_graph.info[task]);
             if (m_graph.info[task].lane == m_computeLane && m_awaited != kNoTask) {
                 m_draft.addEdge(copy, m_awaited, WaitKind::event, m_costs.eventDelayNs);
@@ -426,7 +428,7 @@ class Rebuild {
         for (const PipelineMessage& message : run.messages) {
             if (!message.send) m_received[{message.activation, message.micro, message.place}] = transfer;
             Message& pair =
-                m_messages[{m_parts.pipelineOf(m_rank), step, message.activation, message.micro, message.place}];
+                m_messages[{m_places.pipelines.at(m_rank), step, message.activation, message.micro, message.place}];
             (message.send ? pair.sender : pair.receiver) = {m_rank, arrival, transfer};
         }
     }
@@ -471,8 +473,10 @@ class Rebuild {
 
     const TaskGraph& m_graph;
     const Analysis& m_analysis;
-    std::shared_ptr<const Schedule> m_recorded;  // of m_graph; none once the ranks are played
-    const PipelineParts& m_parts;
+    // Of m_graph; none once the ranks are played.
+    std::shared_ptr<const Schedule> m_recorded;
+    std::shared_ptr<const PipelineParts> m_parts;
+    PipelinePlaces m_places;
     PipelineShape m_shape;
     double m_size;                    // of a micro-batch, as a multiple of the recorded ones'
     Sizes m_sizes;                    // of the rank
@@ -503,8 +507,8 @@ class Rebuild {
 
 }  // namespace
 
-TaskGraph rebuildPipeline(const TrialGraph& of, std::shared_ptr<const Schedule> recorded, const PipelineShape& shape,
-                          double size, const std::vector<int>& steps, EditEffect& effect) {
+TaskGraph rebuildPipeline(const TrialGraph& of, PresentPipeline present, const PipelineShape& shape, double size,
+                          const std::vector<int>& steps, EditEffect& effect) {
     const Analysis& analysis = of.analysis();
     std::set<int64_t> gradients;
     for (const auto& [id, role] : analysis.layout.roles)
@@ -514,7 +518,7 @@ TaskGraph rebuildPipeline(const TrialGraph& of, std::shared_ptr<const Schedule> 
         if (const auto* communicator = analysis.facts.findCommunicator(exchange.communicatorId);
             exchange.message() && communicator != nullptr)
             alphaNs = std::max(alphaNs, analysis.peaks.alphaPerHop(*communicator));
-    return Rebuild(of, std::move(recorded), shape, size, steps, std::move(gradients), alphaNs, effect).run();
+    return Rebuild(of, std::move(present), shape, size, steps, std::move(gradients), alphaNs, effect).run();
 }
 
 }  // namespace rankscope::edits

@@ -130,17 +130,18 @@ std::shared_ptr<const Schedule> TrialGraph::schedule() const {
     return {std::shared_ptr<void>(), &replay.unchanged};  // owns nothing
 }
 
-const PipelineParts& TrialGraph::pipeline() const {
+std::shared_ptr<const PipelineParts> TrialGraph::pipeline() const {
+    if (m_tried == Tried::once) return std::make_shared<const PipelineParts>(m_graph, m_analysis);
     const std::lock_guard lock(m_reading);
-    if (!m_pipeline) m_pipeline.emplace(m_graph, m_analysis);
-    return *m_pipeline;
+    if (m_pipeline == nullptr) m_pipeline = std::make_shared<const PipelineParts>(m_graph, m_analysis);
+    return m_pipeline;
 }
 
 void Edit::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const {
     if (m_change)
         m_change(graph, analysis, effect);
     else
-        graph = m_made(TrialGraph(graph, analysis), effect);
+        graph = m_made(TrialGraph(graph, analysis, Tried::once), effect);
 }
 
 TaskGraph Edit::applied(const TrialGraph& of, EditEffect& effect) const {

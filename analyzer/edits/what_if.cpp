@@ -142,8 +142,10 @@ void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
     setSteps(job, analysis, std::vector(job.stepsNs));
 }
 
-TrialJob::TrialJob(const Analysis& analysis)
-    : m_analysis(analysis), m_job{{}, {}, analysis.replay.unchangedStepsNs}, m_trial(analysis.replay.graph, analysis) {}
+TrialJob::TrialJob(const Analysis& analysis, Tried tried)
+    : m_analysis(analysis),
+      m_job{{}, {}, analysis.replay.unchangedStepsNs},
+      m_trial(analysis.replay.graph, analysis, tried) {}
 
 TrialJob::TrialJob(ChangedJob job, const Analysis& analysis)
     : m_analysis(analysis),

@@ -60,7 +60,7 @@ void change(ChangedJob& job, const Edit& edit, const Analysis& analysis);
 class TrialJob {
   public:
     /// Unchanged: without a copy of its graph. `analysis` must outlive it.
-    explicit TrialJob(const Analysis& analysis);
+    explicit TrialJob(const Analysis& analysis, Tried tried = Tried::often);
     TrialJob(ChangedJob job, const Analysis& analysis);
     TrialJob(const TrialJob&) = delete;
     TrialJob& operator=(const TrialJob&) = delete;
