@@ -22,10 +22,6 @@ namespace {
 /// are played anew 8 and more (edits::effortOf()): anything between tells them apart.
 constexpr double kMuchLonger = 4;
 
-/// Plays of one process at a time, however many threads it may have: each may need up to two graphs of the job besides
-/// the recorded one (256 ranks, analysed: 1.1 GiB with one at a time, 1.6 with two, 2.3 with four).
-constexpr size_t kAtOnce = 2;
-
 Played playInstantTransfers(const job::Analysis& analysis) {
     replay::TaskGraph instant = analysis.replay.graph;
     edits::changeTransfers(instant, [](const edits::TransferTask&, const replay::Exchange&, int64_t) { return 0; });
@@ -102,7 +98,7 @@ class ThreadPlayers : public Players {
 
 std::unique_ptr<Players> playersOf(const job::Analysis& analysis, size_t threads) {
     if (threads < 2) return std::make_unique<OnePlayer>(analysis);
-    return std::make_unique<ThreadPlayers>(analysis, std::min(threads, kAtOnce));
+    return std::make_unique<ThreadPlayers>(analysis, std::min(threads, kPlaysAtOnce));
 }
 
 }  // namespace

@@ -40,7 +40,12 @@ void forEachField(Played& value, const Visit& visit) {
     visit(impossible, stepsNs, open, hostMaySlow, chanceNs);
 }
 
-/// Where a change makes the graph anew, it is in memory up to two times more meanwhile. `analysis` has a replay.
+/// Plays that one process makes beside each other, however many threads it has. Memory bounds them: where a change
+/// makes the graph anew, it is in memory up to two times more meanwhile (256 ranks, analysed: 1.0 GiB with one play at
+/// a time, 1.5 with two).
+inline constexpr size_t kPlaysAtOnce = 2;
+
+/// `analysis` has a replay.
 Played play(const job::Analysis& analysis, const Play& what);
 
 /// Who makes plays. Used by one thread.
@@ -62,8 +67,8 @@ class Players {
 /// Each play is made once. Used by one thread.
 class Plays {
   public:
-    /// Made by so many `threads`, or by fewer, as memory is short; one: the caller's own, one play after the other.
-    /// `analysis` must outlive this.
+    /// Made by so many `threads`, at most kPlaysAtOnce; one: the caller's own, one play after the other. `analysis`
+    /// must outlive this.
     explicit Plays(const job::Analysis& analysis, unsigned threads = 1);
     explicit Plays(std::unique_ptr<Players> players) : m_players(std::move(players)) {}
 

@@ -6,14 +6,11 @@
 #include <exception>
 #include <thread>
 
+#include "analyzer/diagnose/plays.h"
 #include "collector/team/team.h"
 
 namespace rankscope::recommend {
 namespace {
-
-/// Jobs that are changed at a time, counted in recorded ones: each takes a draft and a graph until it is played, and
-/// the analysis has held two of each when it told what its findings cost.
-constexpr size_t kAtOnce = 2;
 
 std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& then) {
     first.insert(first.end(), then.begin(), then.end());
@@ -107,7 +104,8 @@ void JobPlayer::prepare(const std::vector<std::string>& base, const std::vector<
 
 void JobPlayer::eachAtOnce(size_t count, size_t tasks, const std::function<void(size_t)>& play,
                            const std::function<void(const Next&)>& beside) const {
-    const size_t fit = kAtOnce * m_recorded.job->graph().size() / std::max<size_t>(1, tasks);
+    // Changed jobs may be larger than the recorded one.
+    const size_t fit = diagnose::kPlaysAtOnce * m_recorded.job->graph().size() / std::max<size_t>(1, tasks);
     const size_t workers = std::clamp<size_t>(fit, 1, std::max<size_t>(1, std::min<size_t>(m_playing.workers, count)));
     std::atomic<size_t> begun{0};
     const Next next = [&]() -> std::optional<size_t> {
