@@ -13,12 +13,12 @@
 #include "analyzer/costs/algorithm_support.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/price.h"
+#include "analyzer/diagnose/shared_plays.h"
 #include "analyzer/replay/critical_path.h"
 #include "analyzer/report/analyze.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/plain_text.h"
 #include "collector/store/vocabulary.h"
-#include "collector/team/team.h"
 
 namespace rankscope::compare {
 namespace {
@@ -300,7 +300,7 @@ RunSummary summarizeTrace(const std::filesystem::path& database, unsigned worker
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
     check();
-    diagnose::Plays plays(analysis, team::threadsFor(workers, nullptr));
+    diagnose::Plays plays = diagnose::playsBy(analysis, nullptr, {}, workers);
     diagnose::priceFindings(analysis, findings, plays);
     RunSummary summary = summarizeRun(analysis, report::buildReport(analysis, claims, std::move(findings), plays));
     summary.overview = std::move(overview);
