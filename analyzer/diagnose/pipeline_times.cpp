@@ -2,6 +2,7 @@
 #include "analyzer/diagnose/pipeline_times.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/facts/statistics.h"
@@ -9,16 +10,18 @@
 namespace rankscope::diagnose {
 namespace {
 
-/// Idle for which the host is no reason.
-double bareIdleNs(const facts::RankSummary& rank, int step) {
-    double sum = 0;
+/// Idle for which the host is no reason, by analysed step.
+std::vector<double> bareIdleNs(const job::Analysis& analysis, const facts::RankSummary& rank) {
+    std::vector<double> idleNs(analysis.steps.size());
     for (const facts::IdleGap& gap : rank.idleGaps) {
-        if (gap.step != step) continue;
-        if (gap.cause == facts::IdleCause::other || gap.cause == facts::IdleCause::dependency ||
-            gap.cause == facts::IdleCause::blockingCall)
-            sum += static_cast<double>(gap.durNs);
+        if (gap.cause != facts::IdleCause::other && gap.cause != facts::IdleCause::dependency &&
+            gap.cause != facts::IdleCause::blockingCall)
+            continue;
+        const auto step = std::ranges::lower_bound(analysis.steps, gap.step);
+        if (step != analysis.steps.end() && *step == gap.step)
+            idleNs[static_cast<size_t>(step - analysis.steps.begin())] += static_cast<double>(gap.durNs);
     }
-    return sum;
+    return idleNs;
 }
 
 /// Communication inside the stage that its micro-batches wait for.
@@ -27,15 +30,15 @@ bool insideStage(facts::CommRole role) {
            role == facts::CommRole::shardedParameters;
 }
 
+/// `bareNs`: idle of that step for which the host is no reason; nothing where when the device was idle is not told.
 StageTimes timesOf(const job::Analysis& analysis, const facts::RankSummary& rank, int step, bool firstStage,
-                   std::vector<double>& transfers) {
+                   std::optional<double> bareNs, std::vector<double>& transfers) {
     StageTimes times;
     const facts::Attribution* attribution = analysis.attribution(rank, step);
     if (attribution == nullptr) return times;
     times.stepNs = static_cast<double>(attribution->stepNs);
     times.workNs = static_cast<double>(attribution->computeNs + attribution->memoryNs);
-    const bool summarised = isSummarised(analysis);  // then when the device was idle is not told, and for what reason
-    times.bubbleNs = summarised ? static_cast<double>(attribution->idleNs) : bareIdleNs(rank, step);
+    times.bubbleNs = bareNs.value_or(static_cast<double>(attribution->idleNs));
     double beforeLastSend = -1;
     for (const facts::CommTask& task : analysis.tasks(rank, step)) {
         const facts::CommRole role = analysis.layout.role(task);
@@ -53,7 +56,7 @@ StageTimes timesOf(const job::Analysis& analysis, const facts::RankSummary& rank
     times.largestExposedTransferNs = times.exposedTransferNs;
     // The last message of every stage but the first is the gradient it sends behind its last backward. What was
     // computed until then sums do not tell: there the optimizer's part counts as work of the stage.
-    if (!summarised && !firstStage && beforeLastSend >= 0)
+    if (bareNs && !firstStage && beforeLastSend >= 0)
         times.tailNs = static_cast<double>(attribution->computeNs) - beforeLastSend;
     return times;
 }
@@ -115,23 +118,26 @@ PipelineTimes pipelineTimes(const job::Analysis& analysis) {
         for (size_t s = 0; s < pipeline.stages.size(); ++s) times.ranks[s].push_back(pipeline.stages[s]);
     }
     if (times.shape == nullptr) return times;
+    const bool summarised = isSummarised(analysis);
     std::vector<double> transfers;
-    for (int step : analysis.steps) {
-        PipelineStep seen{step, std::vector<StageTimes>(times.ranks.size())};
-        bool whole = true;
-        for (size_t s = 0; s < times.ranks.size(); ++s) {
-            std::vector<const facts::RankSummary*> recorded;
-            for (int rank : times.ranks[s])
-                if (const facts::RankSummary* summary = analysis.findRank(rank)) recorded.push_back(summary);
-            for (const facts::RankSummary* rank : recorded)
-                add(timesOf(analysis, *rank, step, s == 0, transfers), 1.0 / static_cast<double>(recorded.size()),
-                    seen.stages[s]);
-            whole = whole && seen.stages[s].stepNs > 0 && seen.stages[s].workNs > 0;
+    for (const int step : analysis.steps) times.steps.push_back({step, std::vector<StageTimes>(times.ranks.size())});
+    for (size_t s = 0; s < times.ranks.size(); ++s) {
+        std::vector<const facts::RankSummary*> recorded;
+        for (int rank : times.ranks[s])
+            if (const facts::RankSummary* summary = analysis.findRank(rank)) recorded.push_back(summary);
+        for (const facts::RankSummary* rank : recorded) {
+            const std::vector<double> bareNs = bareIdleNs(analysis, *rank);
+            for (size_t i = 0; i < times.steps.size(); ++i)
+                add(timesOf(analysis, *rank, times.steps[i].step, s == 0,
+                            summarised ? std::nullopt : std::optional(bareNs[i]), transfers),
+                    1.0 / static_cast<double>(recorded.size()), times.steps[i].stages[s]);
         }
-        if (!whole) continue;
-        splitTails(seen);
-        times.steps.push_back(std::move(seen));
     }
+    std::erase_if(times.steps, [](const PipelineStep& step) {
+        return !std::ranges::all_of(step.stages,
+                                    [](const StageTimes& stage) { return stage.stepNs > 0 && stage.workNs > 0; });
+    });
+    std::ranges::for_each(times.steps, splitTails);
     times.transferNs = facts::median(std::move(transfers));
     return times;
 }

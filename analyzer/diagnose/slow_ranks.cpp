@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "analyzer/diagnose/detect.h"
@@ -135,7 +136,13 @@ SlowGroup makeSlowGroup(const job::Analysis& analysis, const std::vector<job::Ke
 SlowCost costOfSlowness(const job::Analysis& analysis, const std::vector<job::KernelRatio>& ratios,
                         const SlowGroup& group) {
     SlowCost cost;
-    const std::unordered_map<int64_t, int> shortest = shortestKernels(analysis.facts);
+    std::optional<std::unordered_map<int64_t, int>> shortest;  // where clocks do not tell who came last
+    const auto lastRankOf = [&](const facts::CommTask& task) {
+        if (task.lastRank >= 0 || task.collectiveId == 0) return task.lastRank;
+        if (!shortest) shortest = shortestKernels(analysis.facts);
+        const auto last = shortest->find(task.collectiveId);
+        return last == shortest->end() ? task.lastRank : last->second;
+    };
     const size_t firstStep = ratios[group.members.front()].firstStep;
     cost.extraNs.assign(firstStep, 0);
     for (size_t s = firstStep; s < analysis.steps.size(); ++s) {
@@ -147,9 +154,7 @@ SlowCost costOfSlowness(const job::Analysis& analysis, const std::vector<job::Ke
                 const auto exposed = static_cast<double>(task.exposedWaitNs);
                 total += exposed;
                 waits += static_cast<double>(task.waitNs) - exposed;
-                const auto last = shortest.find(task.collectiveId);
-                const int lastRank = task.lastRank >= 0 || last == shortest.end() ? task.lastRank : last->second;
-                if (lastRank < 0) cost.undecidedNs += exposed;
+                if (lastRankOf(task) < 0) cost.undecidedNs += exposed;
             }
             waited = std::max(waited, waits + standstillNs(analysis, peer.rank, analysis.steps[s]));
             cost.waitByPeer[peer.rank] += total;

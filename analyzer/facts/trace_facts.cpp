@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "analyzer/facts/loss_kinds.h"
 #include "analyzer/facts/statistics.h"
@@ -110,12 +111,29 @@ void readCommunicators(store::TraceReader& trace, TraceFacts& facts) {
     }
 }
 
+/// By rank and collective. They come by collective: dealt to their ranks in that order they are sorted already.
+void sortMembers(std::vector<store::CollectiveMember>& members) {
+    const auto key = [](const auto& row) { return std::pair(row.rank, row.collectiveId); };
+    const auto isSorted = [&key](const auto& rows) { return std::ranges::is_sorted(rows, {}, key); };
+    if (isSorted(members)) return;
+    const auto [first, last] = std::ranges::minmax(members, {}, &store::CollectiveMember::rank);
+    const auto ranks = static_cast<uint64_t>(int64_t{last.rank} - first.rank) + 1;
+    if (ranks <= members.size()) {  // else numbers are far apart, as those of a damaged file may be
+        const auto numberOf = [&](const auto& row) { return static_cast<size_t>(row.rank - first.rank); };
+        std::vector<size_t> places(ranks + 1);
+        for (const store::CollectiveMember& member : members) ++places[numberOf(member) + 1];
+        std::partial_sum(places.begin(), places.end(), places.begin());
+        std::vector<store::CollectiveMember> dealt(members.size());
+        for (const store::CollectiveMember& member : members) dealt[places[numberOf(member)]++] = member;
+        members = std::move(dealt);
+    }
+    if (!isSorted(members)) std::ranges::sort(members, {}, key);
+}
+
 void sort(Instances& instances) {
-    const auto sortOnce = [](auto& rows, const auto& key) {
-        if (!std::ranges::is_sorted(rows, {}, key)) std::ranges::sort(rows, {}, key);
-    };
-    sortOnce(instances.collectives, &store::Collective::id);
-    sortOnce(instances.members, [](const auto& row) { return std::pair(row.rank, row.collectiveId); });
+    if (!std::ranges::is_sorted(instances.collectives, {}, &store::Collective::id))
+        std::ranges::sort(instances.collectives, {}, &store::Collective::id);
+    sortMembers(instances.members);
 }
 
 void takeInstances(Instances instances, TraceFacts& facts) {

@@ -81,7 +81,7 @@ struct LoadOptions {
     /// What the observers of the others have seen, as their PhaseOneHelp::give says it.
     std::function<void(std::string_view)> takeObserved = {};
     std::function<void(const std::string&)> tell = {};  // what the user should know of the team
-    replay::ReplayLimits replayed = {};                 // processes of a team take the default
+    replay::ReplayLimits replayed = {};
 };
 
 /// What detectors and edits read of a trace: both phases, no findings. `database` is a .db file. Throws store::Error,

@@ -180,9 +180,10 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
     if (job.ranks.size() < 2 || job.steps.empty()) return delays;
     std::optional<RootFinder> finder;
     if (replay.available()) finder.emplace(replay);
-    std::map<std::pair<int, int>, Delay> losses;  // (root, victim)
-    std::map<int, double> lostBy;
+    std::vector<std::pair<std::pair<int, int>, Delay>> losses;  // (root, victim)
     for (const facts::RankSummary& rank : job.ranks) {
+        std::map<int, Delay> ofRank;  // by root
+        double lostNs = 0;
         std::map<int32_t, const facts::CommTask*>
             waited;  // by stream: the last that waited, for which the transfers behind it are late
         for (const facts::CommTask& task : rank.communication) {
@@ -191,18 +192,20 @@ Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
             const auto waiting = static_cast<double>(task.exposedWaitNs),
                        transfer = static_cast<double>(task.lateTransferNs);
             if (task.step < 0 || waiting + transfer <= 0 || !std::ranges::binary_search(job.steps, task.step)) continue;
-            lostBy[rank.rank] += waiting + transfer;
+            lostNs += waiting + transfer;
             const auto charge = [&](const facts::CommTask& of, double Delay::*part, double ns) {
                 const Roots* roots = finder ? finder->of(rank.rank, of) : nullptr;
                 const Roots direct{{of.lastRank, 1.0}};
                 for (const auto& [root, share] : roots != nullptr ? *roots : direct)
-                    if (root >= 0 && root != rank.rank) losses[{root, rank.rank}].*part += share * ns;
+                    if (root >= 0 && root != rank.rank) ofRank[root].*part += share * ns;
             };
             charge(task, &Delay::waitingNs, waiting);
             charge(*cause, &Delay::transferNs, transfer);
         }
+        if (lostNs > 0) delays.lostBy.emplace_back(rank.rank, lostNs);
+        for (const auto& [root, loss] : ofRank) losses.push_back({{root, rank.rank}, loss});
     }
-    delays.lostBy.assign(lostBy.begin(), lostBy.end());
+    std::ranges::sort(losses, {}, [](const auto& loss) { return loss.first; });
     const double all = allLostNs(delays);
     const auto steps = static_cast<double>(job.steps.size());
     const auto others = static_cast<double>(job.ranks.size() - 1);

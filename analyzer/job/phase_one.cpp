@@ -55,12 +55,16 @@ void readSmallTables(const std::filesystem::path& database, PhaseOne& result, co
     result.window = replay::replayWindowOfReplicas(trace, result.facts, options.replayed);
 }
 
-/// Of one that helps: the first process, which has read the instances, has looked at the file, too.
-void readSmallTables(const std::filesystem::path& database, PhaseOne& result, facts::Instances instances) {
+/// Of one that helps: the first process, which has read the instances, has looked at the file, too, and at what is
+/// replayed.
+void readSmallTables(const std::filesystem::path& database, team::Team& team, PhaseOne& result) {
+    facts::Instances instances;
+    team::receiveLists([&team] { return team.awaitPart(); }, team.nameOf(0), instances.collectives, instances.members,
+                       instances.pointToPoint);
     store::TraceReader trace(database, {}, store::MisplacedRows::lookedFor, store::MissingShards::elsewhere);
     result.shardOfRank = trace.shardOfRank();
     result.facts = facts::readTraceFacts(trace, std::move(instances), facts::References::checked);
-    result.window = replay::replayWindowOfReplicas(trace, result.facts, {});
+    result.window = team::Unpacker(team.await(), team.nameOf(0)).get<replay::ReplayWindow>();
 }
 
 /// Reads these ranks into `into`, which is ended when this returns or throws: whoever waits for a rank then wakes.
@@ -96,6 +100,9 @@ bool tellsOfAllEvents(const facts::TraceFacts& facts) {
 /// In the first process: its own part of the instances, and behind it the others'.
 facts::Instances gatherInstances(store::TraceReader& trace, team::Team& team, const std::vector<int>& taking) {
     facts::Instances all = facts::readInstances(trace, 0, taking.size());
+    // Parts are of as many ids each, so of about as many rows: there is room for all before they come.
+    const auto makeRoom = [&](auto&... rows) { (rows.reserve((rows.size() + rows.size() / 8) * taking.size()), ...); };
+    makeRoom(all.collectives, all.members, all.pointToPoint);
     for (const int process : taking) {
         if (process == 0) continue;
         facts::Instances its;
@@ -132,7 +139,6 @@ void readSmallTablesOfTeam(const std::filesystem::path& database, TraceReaders& 
         open(store::MisplacedRows::refused);
         read(std::move(instances));
     }
-    result.window = replay::replayWindowOfReplicas(*trace, result.facts, options.replayed);
     const bool allSeeAll = missing.empty() && std::ranges::all_of(readers.ofShard, [&](const auto& seenBy) {
                                return seenBy.second.size() == readers.taking.size();
                            });
@@ -140,6 +146,11 @@ void readSmallTablesOfTeam(const std::filesystem::path& database, TraceReaders& 
     for (const int process : readers.taking)
         if (process != 0) options.team->sendTo(process, team::Packer()(alone).take());
     if (alone) readers.taking = {0};
+    // The others look at the instances while this one looks for replicas.
+    const auto tell = [&](std::string_view part) { options.team->sendToAll(part); };
+    if (!alone) team::sendLists(tell, result.facts.collectives, result.facts.members, result.facts.pointToPoint);
+    result.window = replay::replayWindowOfReplicas(*trace, result.facts, options.replayed);
+    if (!alone) tell(team::Packer()(result.window).take());
 }
 
 /// What the process knows of ranks without device activity that it has to tell of: those that it sees first.
@@ -160,13 +171,6 @@ std::map<int, facts::MemoryPeaks> memoryOfOthers(const std::filesystem::path& da
     return memory;
 }
 
-facts::Instances receiveInstances(team::Team& team) {
-    facts::Instances instances;
-    team::receiveLists([&team] { return team.awaitPart(); }, team.nameOf(0), instances.collectives, instances.members,
-                       instances.pointToPoint);
-    return instances;
-}
-
 }  // namespace
 
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options) {
@@ -180,9 +184,6 @@ PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& opti
     const std::vector<int>& taking = result.taking = readers.taking;
     if (taking.size() < 2)  // alone it sees all
         for (const auto& [rank, file] : result.shardOfRank) readers.ofShard[file] = taking;
-    if (taking.size() > 1)
-        team::sendLists([&](std::string_view part) { options.team->sendToAll(part); }, result.facts.collectives,
-                        result.facts.members, result.facts.pointToPoint);
     const RankObserver observer = options.observer ? options.observer(result.facts) : RankObserver();
     const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(result.facts);
     const std::vector<size_t> dealt = dealRanks(database, recorded, result.shardOfRank, readers);
@@ -233,7 +234,7 @@ std::optional<facts::TraceFacts> helpPhaseOne(const std::filesystem::path& datab
         team::sendFile([&team](std::string_view bytes) { team.send(bytes); }, store::shardFolder(database) / file);
     if (team::Unpacker(team.await(), team.nameOf(0)).get<bool>()) return std::nullopt;
     PhaseOne small;
-    readSmallTables(database, small, receiveInstances(team));
+    readSmallTables(database, team, small);
     const RankObserver observer = help.observer ? help.observer(small.facts) : RankObserver();
     const std::vector<const facts::RankFacts*> recorded = facts::recordedRanks(small.facts);
     const std::vector<const facts::RankFacts*> share =

@@ -35,7 +35,8 @@ struct PhaseOne {
 /// - send the first a part each of the instances of collectives and messages (facts::Instances),
 /// - are asked for shards that the first must have itself, to tell how a job failed or where there are no steps: for
 ///   none of most jobs (team/file_copies.h),
-/// - are told whether the first goes on alone, as it does then, and else get all instances,
+/// - are told whether the first goes on alone, as it does then, and else get all instances, and what is replayed
+///   (replay::ReplayWindow),
 /// - read the other small tables and their ranks for themselves, a rank where its shard is seen, and send the first, as
 /// they read on, of
 ///   each rank a facts::RankSummary and a replay::RankTasks in one message, by rank, and behind them the

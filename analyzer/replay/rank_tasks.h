@@ -23,6 +23,13 @@ struct ReplayWindow {
     bool holds(int rank) const { return !std::ranges::binary_search(replicas.leftOut, rank); }
 };
 
+/// For messages between processes (collector/team/packing.h).
+template <typename Visit>
+void forEachField(ReplayWindow& value, const Visit& visit) {
+    auto& [first, last, replicas] = value;
+    visit(first, last, replicas.leftOut, replicas.of, replicas.replayed, replicas.lateByOthersNs);
+}
+
 /// How much of a job is replayed.
 struct ReplayLimits {
     /// More tasks than this are not held: while savings are replayed the process has up to 310 bytes a task (64 ranks,

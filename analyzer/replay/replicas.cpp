@@ -2,6 +2,7 @@
 #include "analyzer/replay/replicas.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -43,8 +44,31 @@ class Groups {
     std::vector<size_t> m_parent;
 };
 
-/// How often a rank, or a group of ranks, calls an operation on groups of a size.
-using Calls = std::map<std::pair<store::Op, size_t>, int64_t>;
+/// How often a rank, or a group of ranks, calls each kind of collective (CollectiveKinds).
+using Calls = std::vector<int64_t>;
+
+/// Kinds of collectives: an operation on groups of a size.
+class CollectiveKinds {
+  public:
+    explicit CollectiveKinds(const facts::TraceFacts& facts) : m_first(facts.collectives.data()) {
+        std::map<std::pair<store::Op, size_t>, size_t> numbers;
+        for (const store::Collective& row : facts.collectives) {
+            const size_t size = facts.communicators.at(row.communicatorId).ranks.size();
+            const auto [kind, isNew] = numbers.try_emplace({row.op, size}, m_sizes.size());
+            if (isNew) m_sizes.push_back(size);
+            m_kindOf.push_back(kind->second);
+        }
+    }
+
+    size_t count() const { return m_sizes.size(); }
+    size_t of(const store::Collective& row) const { return m_kindOf[static_cast<size_t>(&row - m_first)]; }
+    size_t sizeOf(size_t kind) const { return m_sizes[kind]; }
+
+  private:
+    const store::Collective* m_first;
+    std::vector<size_t> m_sizes;   // of groups, by kind
+    std::vector<size_t> m_kindOf;  // by collective
+};
 
 /// Numbers of the steps that are analysed.
 std::set<int> analysedSteps(const facts::TraceFacts& facts) {
@@ -76,11 +100,16 @@ void forEachMember(const facts::TraceFacts& facts, const Function& function) {
 
 class Finder {
   public:
-    explicit Finder(const facts::TraceFacts& facts) : m_facts(facts) {
+    explicit Finder(const facts::TraceFacts& facts) : m_facts(facts), m_kinds(facts) {
         for (const facts::RankFacts& rank : facts.ranks) m_ranks.push_back(rank.rank);
         for (const store::Collective& row : facts.collectives) m_used.insert(row.communicatorId);
+        Calls* calls = nullptr;
+        int rank = 0;
         forEachMember(facts, [&](const store::CollectiveMember& member, const store::Collective& collective) {
-            ++m_calls[member.rank][{collective.op, sizeOf(collective.communicatorId)}];
+            if (calls == nullptr || member.rank != rank)  // they come by rank
+                calls = &m_calls.try_emplace(member.rank, m_kinds.count()).first->second;
+            rank = member.rank;
+            ++(*calls)[m_kinds.of(collective)];
         });
     }
 
@@ -120,8 +149,8 @@ class Finder {
     int64_t callsOn(size_t size) const {
         int64_t calls = 0;
         for (const auto& [rank, own] : m_calls)
-            for (const auto& [what, count] : own)
-                if (what.second == size) calls += count;
+            for (size_t kind = 0; kind < own.size(); ++kind)
+                if (m_kinds.sizeOf(kind) == size) calls += own[kind];
         return calls;
     }
 
@@ -139,10 +168,10 @@ class Finder {
 
     bool alike(const std::vector<std::vector<int>>& groups) const {
         const auto callsOf = [&](const std::vector<int>& ranks) {
-            Calls calls;
+            Calls calls(m_kinds.count());
             for (int rank : ranks)
                 if (const auto own = m_calls.find(rank); own != m_calls.end())
-                    for (const auto& [what, count] : own->second) calls[what] += count;
+                    std::ranges::transform(calls, own->second, calls.begin(), std::plus());
             return calls;
         };
         const Calls first = callsOf(groups.front());
@@ -152,6 +181,7 @@ class Finder {
     }
 
     const facts::TraceFacts& m_facts;
+    CollectiveKinds m_kinds;
     std::vector<int> m_ranks;
     std::set<int64_t> m_used;  // communicators that have collectives
     std::map<int, Calls> m_calls;

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What sharing out `collect`, `analyze` and `recommend` under mpirun gains: processor time of the process that takes most, against one process, in turns.
+"""What sharing out `collect`, `analyze` and `recommend` gains, against one process with one thread, in turns.
 
-    tests/bench/shared_job.py build/bin/rankscope RUN [--processes 2 4] [--turns 5] [--verbs collect analyze recommend]
+    tests/bench/shared_job.py build/bin/rankscope RUN [--processes 2 4] [--threads 2] [--turns 5] [--verbs analyze]
 
-RUN is a run directory with its captures. Time of a processor, not of a clock: on a machine with fewer cores than processes, or that others use, the clock tells
-nothing of a machine with enough. What processes wait for each other is not in it. Prints medians, and fails where a report or trace.db is not that of one process."""
+RUN is a run directory with its captures. Of processes under mpirun, each with one thread, what counts is the processor
+time of the one that takes most: on a machine with fewer cores than processes, or that others use, the clock tells
+nothing of a machine with enough. What processes wait for each other is not in it. Of threads it is the clock's time,
+which wants as many idle cores. Prints medians, and fails where a report or trace.db is not that of one process."""
 
 import argparse
 import os
@@ -14,31 +16,65 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]  # Open MPI's
-GOALS = {2: 1.8, 4: 3.2}
+PROCESS_GOALS = {2: 1.8, 4: 3.2}
+THREAD_GOALS = {2: 1.8}
 
 
 def measure(file, command):
-    """In each process: runs the command as a child and appends its seconds of a processor and its peak memory, MiB, as one line."""
+    """In each process: runs the command as a child and appends its seconds of a processor and of the clock, and its
+    peak memory, MiB, as one line."""
+    began = time.monotonic()
     child = os.posix_spawn(command[0], command, os.environ)
     _, status, usage = os.wait4(child, 0)
+    took = time.monotonic() - began
     with open(file, "a", encoding="ascii") as out:
-        out.write(f"{usage.ru_utime + usage.ru_stime} {usage.ru_maxrss / 1024}\n")
+        out.write(f"{usage.ru_utime + usage.ru_stime} {took} {usage.ru_maxrss / 1024}\n")
     return os.waitstatus_to_exitcode(status)
 
 
-def once(program, verb, run, processes):
-    """Seconds of each process, MiB of each, and what was made."""
+def once(program, verb, run, processes, threads):
+    """Of each process its seconds of a processor, of the clock, and MiB; and what was made."""
     with tempfile.NamedTemporaryFile("r", encoding="ascii") as file:
-        alone = [sys.executable, __file__, "--measure", file.name, program, "-q", verb, run]
+        alone = [sys.executable, __file__, "--measure", file.name, program, "-q", verb, run, "--workers", str(threads)]
         command = alone if processes == 1 else [*MPIRUN, "-n", str(processes), *alone]
         told = subprocess.run(command, capture_output=True, check=True).stdout
-        lines = [line.split() for line in file.read().splitlines()]
+        lines = [[float(value) for value in line.split()] for line in file.read().splitlines()]
     if len(lines) != processes:
         sys.exit(f"{len(lines)} of {processes} processes told what they took")
     made = told if verb != "collect" else (pathlib.Path(run) / "trace.db").read_bytes()
-    return [float(line[0]) for line in lines], [float(line[1]) for line in lines], made
+    return lines, made
+
+
+class Row:
+    """One way to share a verb out, and what it took in each turn."""
+
+    def __init__(self, processes, threads):
+        self.processes, self.threads = processes, threads
+        self.most, self.together, self.clock, self.memory = [], [], [], []
+
+    def take(self, lines):
+        self.most.append(max(line[0] for line in lines))
+        self.together.append(sum(line[0] for line in lines))
+        self.clock.append(max(line[1] for line in lines))
+        self.memory.append(max(line[2] for line in lines))
+
+    def name(self):
+        if self.threads > 1:
+            return f"{self.threads} threads, by the clock"
+        return "1 process" if self.processes == 1 else f"{self.processes} processes"
+
+    def seconds(self):
+        return statistics.median(self.clock if self.threads > 1 else self.most)
+
+    def gain(self, one):
+        return statistics.median(one.clock if self.threads > 1 else one.most) / self.seconds()
+
+    def goal(self):
+        goal = THREAD_GOALS.get(self.threads) if self.threads > 1 else PROCESS_GOALS.get(self.processes)
+        return f">= {goal}" if goal else ""
 
 
 def main():
@@ -47,29 +83,29 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("run")
-    parser.add_argument("--processes", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--processes", type=int, nargs="*", default=[2, 4])
+    parser.add_argument("--threads", type=int, nargs="*", default=[])
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--verbs", nargs="+", choices=["collect", "analyze", "recommend"], default=["collect", "analyze"])
+    parser.add_argument("--verbs", nargs="+", choices=["collect", "analyze", "recommend"],
+                        default=["collect", "analyze"])
     words = parser.parse_args()
     program = str(pathlib.Path(words.program).resolve())
-    print("| what | most of one process, s | all together, s | most memory of one, MiB | against one process | goal |\n| --- | --- | --- | --- | --- | --- |")
+    print("| what | most of one process, s | all together, s | most memory of one, MiB | against one process | goal |\n"
+          "| --- | --- | --- | --- | --- | --- |")
     for verb in words.verbs:
-        most, together, memory = {}, {}, {}
+        rows = [Row(1, 1), *(Row(processes, 1) for processes in words.processes),
+                *(Row(1, threads) for threads in words.threads)]
         expected = None
         for _ in range(words.turns):
-            for processes in (1, *words.processes):
-                seconds, mebibytes, made = once(program, verb, words.run, processes)
+            for row in rows:
+                lines, made = once(program, verb, words.run, row.processes, row.threads)
                 expected = made if expected is None else expected
                 if made != expected:
-                    sys.exit(f"{verb} by {processes} processes made something else than one process")
-                most.setdefault(processes, []).append(max(seconds))
-                together.setdefault(processes, []).append(sum(seconds))
-                memory.setdefault(processes, []).append(max(mebibytes))
-        one = statistics.median(most[1])
-        for processes, values in most.items():
-            goal = f">= {GOALS[processes]}" if processes in GOALS else ""
-            print(f"| {verb}, {processes} process{'es' if processes > 1 else ''} | {statistics.median(values):.2f} | {statistics.median(together[processes]):.2f} | "
-                  f"{statistics.median(memory[processes]):.0f} | {one / statistics.median(values):.2f} | {goal} |")
+                    sys.exit(f"{verb} by {row.name()} made something else than one process")
+                row.take(lines)
+        for row in rows:
+            print(f"| {verb}, {row.name()} | {row.seconds():.2f} | {statistics.median(row.together):.2f} | "
+                  f"{statistics.median(row.memory):.0f} | {row.gain(rows[0]):.2f} | {row.goal()} |", flush=True)
 
 
 if __name__ == "__main__":
