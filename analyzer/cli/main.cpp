@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "analyzer/cli/command_line/help.h"
@@ -101,6 +103,13 @@ Outcome actOrFail(const std::function<int()>& action) {
     } catch (const std::filesystem::filesystem_error& error) {
         return {kExitInput, fmt::format("{}: {}", error.path1().string(), error.code().message()),
                 "choose a place that can be read and written"};
+    } catch (const std::bad_alloc&) {
+        return {kExitInternal, "memory ran out", "allow more of it (ulimit -v, or the limit of the container)"};
+    } catch (const std::system_error& error) {
+        if (error.code() != std::errc::resource_unavailable_try_again)
+            return {kExitInternal, fmt::format("internal error: {}", error.what()), {}};
+        return {kExitInternal, "no further thread could be started",
+                "allow more processes (ulimit -u, or the limit of the container)"};
     } catch (const std::exception& error) {
         return {kExitInternal, fmt::format("internal error: {}", error.what()), {}};
     }

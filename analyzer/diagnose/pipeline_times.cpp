@@ -30,7 +30,8 @@ bool insideStage(facts::CommRole role) {
            role == facts::CommRole::shardedParameters;
 }
 
-/// `bareNs`: idle of that step for which the host is no reason; nothing where when the device was idle is not told.
+/// `bareNs`: idle of that step for which the host is no reason; none where the trace does not tell when the device was
+/// idle.
 StageTimes timesOf(const job::Analysis& analysis, const facts::RankSummary& rank, int step, bool firstStage,
                    std::optional<double> bareNs, std::vector<double>& transfers) {
     StageTimes times;

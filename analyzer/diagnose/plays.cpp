@@ -47,7 +47,8 @@ class OnePlayer : public Players {
     std::optional<std::pair<size_t, Play>> m_begun;
 };
 
-/// Makes plays in threads that last as long as it does: each keeps what it has freed for its next play.
+/// Makes plays in threads that last as long as it does: where each has a heap (keepFreedMemory()), it keeps there what
+/// it has freed for its next play. What is begun and not taken up when it is destroyed is not made.
 class ThreadPlayers : public Players {
   public:
     ThreadPlayers(const job::Analysis& analysis, size_t threads) : m_analysis(analysis) {
@@ -75,7 +76,8 @@ class ThreadPlayers : public Players {
   private:
     void makePlays(const std::stop_token& stop) {
         for (std::unique_lock lock(m_lock);;) {
-            if (!m_isBegun.wait(lock, stop, [this] { return !m_begun.empty(); })) return;
+            m_isBegun.wait(lock, stop, [this] { return !m_begun.empty(); });
+            if (stop.stop_requested()) return;
             auto [number, task] = std::move(m_begun.back());
             m_begun.pop_back();
             lock.unlock();

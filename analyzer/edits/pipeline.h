@@ -165,7 +165,8 @@ class PipelineParts {
     std::map<uint32_t, double> m_forwardNs, m_backwardNs;  // by kernel key, in work that is one pass only
 };
 
-/// Of a TrialGraph what is read to make it anew, given away: it is freed before the new graph is made.
+/// Of a TrialGraph what is read to make it anew. It is given away: what nobody else keeps (Tried::once) is freed before
+/// the new graph is made.
 struct PresentPipeline {
     std::shared_ptr<const PipelineParts> parts;
     std::shared_ptr<const Schedule> schedule;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/pipeline.h"
@@ -127,8 +128,11 @@ std::string PipelineParts::whyNotOfTheSchedule(int rank, int step) const {
 }
 
 std::vector<int> PipelineParts::stepsOfTheSchedule(std::string& why) const {
+    std::set<int> seen;  // steps with calls, also those that some rank has no mark of
+    for (const auto& [who, runs] : m_runs) seen.insert(who.second);
     std::vector<int> run, longest;
     for (int step : m_steps) {
+        if (!run.empty() && seen.upper_bound(run.back()) != seen.lower_bound(step)) run.clear();  // one lies between
         std::string whyNot;
         for (auto stage = m_places.stages.begin(); stage != m_places.stages.end() && whyNot.empty(); ++stage)
             whyNot = whyNotOfTheSchedule(stage->first, step);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph that many changes are tried on and that stays as it is: what they ask of it is read once, by any thread.
+// A graph that changes are tried on, by any thread, and that stays as it is. Where they are many, what they ask of it
+// is read once.
 #pragma once
 
 #include <map>
@@ -76,8 +77,8 @@ class GradientTraffic {
     mutable std::vector<std::vector<std::optional<BackwardWait>>> m_waits;    // the same
 };
 
-/// Whether what changes ask of a graph is kept for the next one: it takes a tenth of a play's time and half of its
-/// memory to read a pipeline.
+/// How often: where often, the pipeline that was read for a change is kept for the next one (what sums gradients always
+/// is). Reading it takes a tenth of a play's time, and half of its memory.
 enum class Tried : uint8_t { once, often };
 
 class TrialGraph {

@@ -317,14 +317,13 @@ Instances readInstances(store::TraceReader& trace, size_t part, size_t parts) {
     const auto rows = [&]<typename Row>(const char* key) {
         const std::string table = store::tableName<Row>();
         const int64_t last = trace.database().integer("SELECT max(" + std::string(key) + ") FROM " + table);
-        const auto endOf =
-            [&](size_t i) {  // ids count from 1: whatever a damaged file has is in the first or last part
-                return last <= 0 ? 0
-                                 : static_cast<int64_t>(static_cast<double>(last) * static_cast<double>(i) /
-                                                        static_cast<double>(parts));
-            };
-        return trace.allBetween<Row>(key, part == 0 ? INT64_MIN : endOf(part) + 1,
-                                     part + 1 == parts ? INT64_MAX : endOf(part + 1));
+        const auto endOf = [&](size_t i) -> std::optional<int64_t> {  // of the first i parts; ids count from 1
+            if (i == 0 || i == parts) return std::nullopt;            // whatever a damaged file has beyond
+            return last <= 0 ? 0
+                             : static_cast<int64_t>(static_cast<double>(last) * static_cast<double>(i) /
+                                                    static_cast<double>(parts));
+        };
+        return trace.allBetween<Row>(key, endOf(part), endOf(part + 1));
     };
     return {rows.template operator()<store::Collective>("id"),
             rows.template operator()<store::CollectiveMember>("collective_id"),

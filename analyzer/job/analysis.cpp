@@ -139,25 +139,25 @@ void judgeMessages(Analysis& analysis, const costs::LinkSources& links,
     const std::vector<UndisturbedMessage> messages = undisturbedMessages(analysis);
     addReachedPeaks(analysis, messages);
     assumeStartups(analysis.peaks);  // of what stands in for a refuted peak
-    warnOfLinks(analysis);
     analysis.cost = costs::CollectiveCost(analysis.facts, analysis.peaks, tables);
     analysis.layout = facts::inferLayout(analysis.facts, analysis.ranks);
     analysis.kernelRatios = compareKernels(analysis);
     analysis.linkProbes = probeLinks(analysis, messages);
 }
 
-/// Phase 2: what the ranks did to each other. The replay is of the recorded tasks alone, and is made beside the rest
-/// where this process has the threads.
+/// Phase 2: what the ranks did to each other. The replay asks for nothing that is judged of the messages, and is made
+/// beside that where this process has the threads: both read the facts and the steps, and neither changes them.
 Analysis joined(PhaseOne first, const LoadOptions& options) {
     Analysis analysis = gathered(std::move(first.facts), std::move(first.ranks));
     analysis.memoryOfOthers = std::move(first.memoryOfOthers);
-    const bool alone = team::threadsFor(options.workers, options.team) == 1;
+    const bool oneThread = team::threadsFor(options.workers, options.team) == 1;
     std::future<replay::ReplayModel> replay =
-        std::async(alone ? std::launch::deferred : std::launch::async, [&analysis, &first] {
+        std::async(oneThread ? std::launch::deferred : std::launch::async, [&analysis, &first] {
             return replay::replay(analysis.facts, std::move(first.tasks), analysis.steps, first.window);
         });
     judgeMessages(analysis, options.links, options.tables);
     analysis.replay = replay.get();
+    warnOfLinks(analysis);
     return analysis;
 }
 

@@ -67,7 +67,7 @@ struct Analysis : RecordedJob {
 using RankObserver = std::function<void(const facts::RankEvents&)>;
 
 struct LoadOptions {
-    unsigned workers = 0;      // threads of phase 1; 0: one per core
+    unsigned workers = 0;      // threads of this process; 0: its share of the cores
     costs::LinkSources links;  // what is said of the links, beside what the trace holds
     /// Makes the observer, once the facts of the trace are known; empty: nobody else wants to see the events. The facts
     /// live until the observer has seen the last rank.

@@ -11,6 +11,7 @@
 #include "analyzer/job/trace_readers.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
+#include "collector/store/tables.h"
 #include "collector/team/file_copies.h"
 #include "collector/team/long_lists.h"
 #include "collector/team/packing.h"
@@ -26,8 +27,15 @@ void append(facts::Instances& all, const facts::Instances& part) {
     add(all.pointToPoint, part.pointToPoint);
 }
 
+/// The rows of all parts fit without being moved.
+void makeRoom(store::TraceReader& trace, facts::Instances& all) {
+    all.collectives.reserve(trace.rowCount(store::tableName<store::Collective>()));
+    all.members.reserve(trace.rowCount(store::tableName<store::CollectiveMember>()));
+    all.pointToPoint.reserve(trace.rowCount(store::tableName<store::P2p>()));
+}
+
 /// Collectives for which another thread is worth its own connection to the file: it takes a millisecond or two to open,
-/// and these some 5 to read.
+/// and these some 5 to read (64 ranks; with more ranks both take longer).
 constexpr int64_t kCollectivesAThread = 2'000;
 
 /// All of them. `trace` is this thread's, of `database`.
@@ -41,6 +49,7 @@ facts::Instances readInstances(const std::filesystem::path& database, store::Tra
             return facts::readInstances(own, part, parts);
         }));
     facts::Instances all = facts::readInstances(trace, 0, parts);
+    if (parts > 1) makeRoom(trace, all);
     for (std::future<facts::Instances>& other : others) append(all, other.get());
     return all;
 }
@@ -100,9 +109,7 @@ bool tellsOfAllEvents(const facts::TraceFacts& facts) {
 /// In the first process: its own part of the instances, and behind it the others'.
 facts::Instances gatherInstances(store::TraceReader& trace, team::Team& team, const std::vector<int>& taking) {
     facts::Instances all = facts::readInstances(trace, 0, taking.size());
-    // Parts are of as many ids each, so of about as many rows: there is room for all before they come.
-    const auto makeRoom = [&](auto&... rows) { (rows.reserve((rows.size() + rows.size() / 8) * taking.size()), ...); };
-    makeRoom(all.collectives, all.members, all.pointToPoint);
+    makeRoom(trace, all);
     for (const int process : taking) {
         if (process == 0) continue;
         facts::Instances its;

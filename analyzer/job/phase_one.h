@@ -38,9 +38,8 @@ struct PhaseOne {
 /// - are told whether the first goes on alone, as it does then, and else get all instances, and what is replayed
 ///   (replay::ReplayWindow),
 /// - read the other small tables and their ranks for themselves, a rank where its shard is seen, and send the first, as
-/// they read on, of
-///   each rank a facts::RankSummary and a replay::RankTasks in one message, by rank, and behind them the
-///   memory of ranks without device activity, and what their observer has seen.
+///   they read on, of each rank a facts::RankSummary and a replay::RankTasks in one message, by rank, and behind them
+///   the memory of ranks without device activity, and what their observer has seen.
 PhaseOne phaseOne(const std::filesystem::path& database, const LoadOptions& options);
 
 /// What a process of the team does meanwhile.

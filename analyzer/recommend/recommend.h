@@ -155,7 +155,7 @@ struct AdviceProgress {
 };
 
 struct RecommendOptions {
-    unsigned workers = 0;                       // threads of phase 1; 0: one per core
+    unsigned workers = 0;                       // threads of this process; 0: its share of the cores
     std::vector<costs::NcclTestsTable> tables;  // evidence from outside
     costs::LinkSources links;                   // as in AnalyzeOptions
     std::string shownName;  // of the run, in the commands that the advice names; empty: the run's own

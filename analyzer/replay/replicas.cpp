@@ -61,6 +61,7 @@ class CollectiveKinds {
     }
 
     size_t count() const { return m_sizes.size(); }
+    /// `row` is one of the facts' collectives.
     size_t of(const store::Collective& row) const { return m_kindOf[static_cast<size_t>(&row - m_first)]; }
     size_t sizeOf(size_t kind) const { return m_sizes[kind]; }
 

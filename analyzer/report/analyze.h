@@ -11,7 +11,7 @@
 namespace rankscope::report {
 
 struct AnalyzeOptions {
-    unsigned workers = 0;        // threads of phase 1; 0: one per core
+    unsigned workers = 0;        // threads of this process; 0: its share of the cores
     bool storeResults = true;    // write attribution, gaps and findings into trace.db (left out, with a loss row in the
                                  // report, where it is read-only)
     bool overview = false;       // fill Report::overview, for reports with pictures

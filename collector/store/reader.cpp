@@ -279,28 +279,39 @@ template <typename Row>
 std::vector<Row> TraceReader::all() {
     std::vector<Row> rows;
     if (mayBeMissing(tableName<Row>()) && !hasTable(tableName<Row>())) return rows;
-    // A job of a thousand ranks has millions of them: a vector that grows would take three times their memory. No file
-    // has more rows than bytes, whatever one that is not ours counts.
-    const int64_t bytes = m_database.integer("PRAGMA page_count") * m_database.integer("PRAGMA page_size");
-    const int64_t count = m_database.integer(std::string("SELECT count(*) FROM ") + tableName<Row>());
-    rows.reserve(static_cast<size_t>(std::clamp<int64_t>(count, 0, bytes / kFewestBytesOfRow)));
+    // A job of a thousand ranks has millions of them: a vector that grows would take three times their memory.
+    rows.reserve(rowCount(tableName<Row>()));
     Cursor<Row> cursor(m_database, "", m_lastString);
     for (Row row; cursor.next(row);) rows.push_back(row);
     return rows;
 }
 
+size_t TraceReader::rowCount(const char* table) {
+    const int64_t bytes = m_database.integer("PRAGMA page_count") * m_database.integer("PRAGMA page_size");
+    const int64_t count = m_database.integer(std::string("SELECT count(*) FROM ") + table);
+    return static_cast<size_t>(std::clamp<int64_t>(count, 0, bytes / kFewestBytesOfRow));
+}
+
 template <typename Row>
-std::vector<Row> TraceReader::allBetween(const char* column, int64_t first, int64_t last) {
+std::vector<Row> TraceReader::allBetween(const char* column, std::optional<int64_t> above,
+                                         std::optional<int64_t> upTo) {
     std::vector<Row> rows;
-    Cursor<Row> cursor(m_database, fmt::format("WHERE {0} BETWEEN {1} AND {2} ORDER BY {0}", column, first, last),
-                       m_lastString);
-    for (Row row; cursor.next(row);) rows.push_back(row);
+    const auto add = [&](const std::string& where) {
+        Cursor<Row> cursor(m_database, fmt::format("WHERE {} ORDER BY {}", where, column), m_lastString);
+        for (Row row; cursor.next(row);) rows.push_back(row);
+    };
+    if (!above) add(fmt::format("{} IS NULL", column));
+    std::string where = fmt::format("{} IS NOT NULL", column);
+    if (above) where += fmt::format(" AND {} > {}", column, *above);
+    if (upTo) where += fmt::format(" AND {} <= {}", column, *upTo);
+    add(where);
     return rows;
 }
 
-template std::vector<Collective> TraceReader::allBetween(const char*, int64_t, int64_t);
-template std::vector<CollectiveMember> TraceReader::allBetween(const char*, int64_t, int64_t);
-template std::vector<P2p> TraceReader::allBetween(const char*, int64_t, int64_t);
+template std::vector<Collective> TraceReader::allBetween(const char*, std::optional<int64_t>, std::optional<int64_t>);
+template std::vector<CollectiveMember> TraceReader::allBetween(const char*, std::optional<int64_t>,
+                                                               std::optional<int64_t>);
+template std::vector<P2p> TraceReader::allBetween(const char*, std::optional<int64_t>, std::optional<int64_t>);
 
 template <typename Row>
 IdRange TraceReader::extent(int32_t rank) const {

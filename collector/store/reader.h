@@ -77,10 +77,12 @@ class TraceReader {
     /// Empty when the trace is older than the table.
     template <typename Row>
     std::vector<Row> all();
-    /// Of Collective, CollectiveMember and P2p: rows with first <= `column` <= last, which is what the table is sorted
-    /// by.
+    /// Of a table that is there, by its name; no more than the file has room for, whatever one that is not ours counts.
+    size_t rowCount(const char* table);
+    /// Of Collective, CollectiveMember and P2p: rows with above < `column` <= upTo, which is what the table is sorted
+    /// by. Without one of them, all on that side, also those whose value is null or text, as a damaged file may have.
     template <typename Row>
-    std::vector<Row> allBetween(const char* column, int64_t first, int64_t last);
+    std::vector<Row> allBetween(const char* column, std::optional<int64_t> above, std::optional<int64_t> upTo);
     /// A whole table in id order, streamed.
     template <typename Row>
     Cursor<Row> cursor() {

@@ -38,7 +38,8 @@ def measure(file, command):
 def once(program, verb, run, processes, threads):
     """Of each process its seconds of a processor, of the clock, and MiB; and what was made."""
     with tempfile.NamedTemporaryFile("r", encoding="ascii") as file:
-        alone = [sys.executable, __file__, "--measure", file.name, program, "-q", verb, run, "--workers", str(threads)]
+        workers = [] if verb == "collect" else ["--workers", str(threads)]  # collect takes what cores there are
+        alone = [sys.executable, __file__, "--measure", file.name, program, "-q", verb, run, *workers]
         command = alone if processes == 1 else [*MPIRUN, "-n", str(processes), *alone]
         told = subprocess.run(command, capture_output=True, check=True).stdout
         lines = [[float(value) for value in line.split()] for line in file.read().splitlines()]
@@ -63,14 +64,13 @@ class Row:
 
     def name(self):
         if self.threads > 1:
-            return f"{self.threads} threads, by the clock"
+            return f"{self.threads} threads"
         return "1 process" if self.processes == 1 else f"{self.processes} processes"
 
-    def seconds(self):
-        return statistics.median(self.clock if self.threads > 1 else self.most)
-
     def gain(self, one):
-        return statistics.median(one.clock if self.threads > 1 else one.most) / self.seconds()
+        """How many times less it takes than `one`."""
+        took, of_one = (self.clock, one.clock) if self.threads > 1 else (self.most, one.most)
+        return statistics.median(of_one) / statistics.median(took)
 
     def goal(self):
         goal = THREAD_GOALS.get(self.threads) if self.threads > 1 else PROCESS_GOALS.get(self.processes)
@@ -90,11 +90,11 @@ def main():
                         default=["collect", "analyze"])
     words = parser.parse_args()
     program = str(pathlib.Path(words.program).resolve())
-    print("| what | most of one process, s | all together, s | most memory of one, MiB | against one process | goal |\n"
-          "| --- | --- | --- | --- | --- | --- |")
+    print("| what | most of one process, s | all together, s | by the clock, s | most memory of one, MiB | gain | goal |\n"
+          "| --- | --- | --- | --- | --- | --- | --- |")
     for verb in words.verbs:
         rows = [Row(1, 1), *(Row(processes, 1) for processes in words.processes),
-                *(Row(1, threads) for threads in words.threads)]
+                *(Row(1, threads) for threads in words.threads if verb != "collect")]
         expected = None
         for _ in range(words.turns):
             for row in rows:
@@ -104,7 +104,8 @@ def main():
                     sys.exit(f"{verb} by {row.name()} made something else than one process")
                 row.take(lines)
         for row in rows:
-            print(f"| {verb}, {row.name()} | {row.seconds():.2f} | {statistics.median(row.together):.2f} | "
+            took = [statistics.median(seconds) for seconds in (row.most, row.together, row.clock)]
+            print(f"| {verb}, {row.name()} | {' | '.join(f'{seconds:.2f}' for seconds in took)} | "
                   f"{statistics.median(row.memory):.0f} | {row.gain(rows[0]):.2f} | {row.goal()} |", flush=True)
 
 

@@ -240,8 +240,8 @@ TEST(Price, ThreadsMayBeLeftWithPlaysThatNobodyTakes) {
     const job::Analysis analysis = jobWithTwoCauses();
     Plays plays(analysis, 2);
     plays.expect({{{edits::parseChange("balance")}}, {{edits::parseChange("network")}}, {.instant = true}});
+    // The hand that this one leaves free has begun one of them.
     EXPECT_FALSE(plays.of({{edits::parseChange("balance:ranks=77")}}).impossible.empty());
-    EXPECT_EQ(plays.of({}).stepsNs, analysis.replay.unchangedStepsNs);
 }
 
 TEST(Price, APlayTellsWhyAChangeCannotBeMade) {

@@ -228,6 +228,22 @@ TEST(StructuralEdits, AStepWithMessagesBesideTheScheduleIsLeftOut) {
     EXPECT_THROW(changedMs(pipelineSteps(1, two, 2, {}, 0), 1, two, "micro-batches:count=4"), EditError);
 }
 
+TEST(StructuralEdits, StepsOnBothSidesOfOneThatARankHasNoMarkOfAreNotInARow) {
+    constexpr int kRecorded = 5, kBetween = 3;
+    const PipelineShape two{"1f1b", 2, 2, 1};
+    for (const int greeting : {-1, kBetween}) {  // the messages of the step between are those of the schedule, or not
+        job::Analysis analysis = pipelineAnalysis(two);
+        analysis.replay.graph = pipelineSteps(kRecorded, two, 2, {1.5, 1}, greeting);
+        std::erase_if(analysis.replay.graph.marks,
+                      [](const replay::StepMark& mark) { return mark.rank == 0 && mark.step == kBetween; });
+        for (int step = 0; step < kBetween; ++step) analysis.replay.steps.push_back(step);
+        analysis.replay.playUnchanged();
+        const ChangedJob changed = TrialJob(analysis).with(parseEdits({"layers:parts=yes"}), Outlook::expected);
+        ASSERT_TRUE(changed.effect.played);
+        EXPECT_EQ(changed.effect.played->steps, (std::vector<int>{0, 1, 2})) << greeting;
+    }
+}
+
 TEST(StructuralEdits, StepsThatTheDeviceAloneTellsArePlayedWithMoreMicroBatches) {
     constexpr int kRecorded = 4;
     const PipelineShape two{"1f1b", 2, 2, 1};
