@@ -109,7 +109,7 @@ Outcome actOrFail(const std::function<int()>& action) {
         if (error.code() != std::errc::resource_unavailable_try_again)
             return {kExitInternal, fmt::format("internal error: {}", error.what()), {}};
         return {kExitInternal, "no further thread could be started",
-                "allow more processes (ulimit -u, or the limit of the container)"};
+                "allow more processes and memory (ulimit -u, ulimit -v, or the limits of the container)"};
     } catch (const std::exception& error) {
         return {kExitInternal, fmt::format("internal error: {}", error.what()), {}};
     }
