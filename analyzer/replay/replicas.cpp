@@ -87,15 +87,10 @@ void forEachMember(const facts::TraceFacts& facts, const Function& function) {
     std::vector<bool> counts;
     for (const store::Collective& row : facts.collectives)
         counts.push_back(row.complete && row.step && steps.contains(*row.step));
-    auto collective = facts.collectives.begin();
-    int rank = -1;
     for (const store::CollectiveMember& member : facts.members) {  // by (rank, collective)
-        if (member.rank != rank) collective = facts.collectives.begin();
-        rank = member.rank;
-        collective = std::ranges::lower_bound(collective, facts.collectives.end(), member.collectiveId, {},
-                                              &store::Collective::id);
-        if (collective == facts.collectives.end() || collective->id != member.collectiveId) continue;
-        if (counts[static_cast<size_t>(collective - facts.collectives.begin())]) function(member, *collective);
+        const store::Collective* collective = facts.findCollective(member.collectiveId);
+        if (collective != nullptr && counts[static_cast<size_t>(collective - facts.collectives.data())])
+            function(member, *collective);
     }
 }
 
