@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 #include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/costs/reached_share.h"
@@ -191,11 +190,12 @@ struct Grouped {
 
 class Groups {
   public:
-    explicit Groups(const Analysis& analysis) : m_analysis(analysis) {}
+    explicit Groups(const Analysis& analysis) : m_analysis(analysis), m_numbers(analysis.ranks.size()) {}
 
     void add(const store::P2p& row, const facts::CommTask* sent, const facts::CommTask* received) {
         const bool inside = m_analysis.facts.sameHost({row.srcRank, row.dstRank});
-        const Grouped& message = m_messages.emplace_back(Grouped{&row, numberOf(sent), numberOf(received), inside});
+        const Grouped& message = m_messages.emplace_back(
+            Grouped{&row, numberOf(row.srcRank, sent), numberOf(row.dstRank, received), inside});
         Kernel& sender = m_kernels[message.sent];
         ++sender.calls;
         ++sender.out[inside];
@@ -231,16 +231,24 @@ class Groups {
         bool complete() const { return calls == task->calls; }
     };
 
-    uint32_t numberOf(const facts::CommTask* task) {
-        const auto [at, isNew] = m_numbers.try_emplace(task, static_cast<uint32_t>(m_kernels.size()));
-        if (isNew) m_kernels.push_back({.task = task});
-        return at->second;
+    uint32_t numberOf(int rank, const facts::CommTask* task) {
+        const facts::RankSummary* summary = m_analysis.findRank(rank);
+        std::vector<uint32_t>& numbers = m_numbers[static_cast<size_t>(summary - m_analysis.ranks.data())];
+        if (numbers.empty()) numbers.resize(summary->communication.size(), kNone);
+        uint32_t& number = numbers[static_cast<size_t>(task - summary->communication.data())];
+        if (number == kNone) {
+            number = static_cast<uint32_t>(m_kernels.size());
+            m_kernels.push_back({.task = task});
+        }
+        return number;
     }
+
+    static constexpr uint32_t kNone = UINT32_MAX;
 
     const Analysis& m_analysis;
     std::vector<Grouped> m_messages;
     std::vector<Kernel> m_kernels;
-    std::unordered_map<const facts::CommTask*, uint32_t> m_numbers;
+    std::vector<std::vector<uint32_t>> m_numbers;  // by rank and task: its kernel, or kNone
 };
 
 }  // namespace
