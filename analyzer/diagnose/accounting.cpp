@@ -14,10 +14,10 @@
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
-#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/facts/rank_summary.h"
+#include "analyzer/job/light_recording.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "analyzer/diagnose/diagnosis.h"
-#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/facts/loss_kinds.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/light_recording.h"
 
 namespace rankscope::diagnose {
 namespace {

@@ -14,6 +14,7 @@
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/slow_ranks.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/light_recording.h"
 #include "analyzer/text/lists.h"
 #include "analyzer/text/units.h"
 
@@ -222,19 +223,6 @@ bool meetApart(const Analysis& analysis, const Meetings& meetings, int a, int b)
 }
 
 }  // namespace
-
-bool isLight(const Analysis& analysis) {
-    return !analysis.facts.text("light").empty();
-}
-
-bool isByCalls(const Analysis& analysis) {
-    return isLight(analysis) &&
-           std::ranges::any_of(analysis.ranks, [](const facts::RankSummary& rank) { return rank.kernels.empty(); });
-}
-
-bool isSummarised(const Analysis& analysis) {
-    return isLight(analysis) && !isByCalls(analysis);
-}
 
 std::vector<LateRank> lateRanks(const Analysis& analysis) {
     const Meetings meetings(analysis);

@@ -42,14 +42,6 @@ struct LateRank {
     std::vector<double> extraNs;       // the same, no more than the loss
 };
 
-/// True of a light recording, of any kind: one that holds no kernels but NCCL's, as its profiler plugin told them.
-bool isLight(const job::Analysis& analysis);
-
-/// True of a light recording in which some rank's kernels are not even told as summaries: only its calls can be judged.
-bool isByCalls(const job::Analysis& analysis);
-/// True of the other light recordings.
-bool isSummarised(const job::Analysis& analysis);
-
 /// Peers of a rank are all others, or where ranks exchange messages, as the stages of a pipeline do, those that it
 /// meets in collectives with none of whose members it exchanges any; where it meets nobody there, the other stages,
 /// unless one of them computes beside its messages, so that what it computes does not show. Ranks that are late because

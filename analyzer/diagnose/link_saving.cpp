@@ -6,8 +6,8 @@
 #include <set>
 
 #include "analyzer/diagnose/calls_together.h"
-#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/job/analysis.h"
+#include "analyzer/job/light_recording.h"
 
 namespace rankscope::diagnose {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/diagnose/critical_step.h"
-#include "analyzer/diagnose/late_ranks.h"
+#include "analyzer/job/light_recording.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {

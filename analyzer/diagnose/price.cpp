@@ -10,8 +10,8 @@
 #include <span>
 
 #include "analyzer/diagnose/diagnosis.h"
-#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/edits/what_if.h"
+#include "analyzer/job/light_recording.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::diagnose {

@@ -5,7 +5,6 @@
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
-#include "analyzer/diagnose/pipeline_times.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
@@ -23,15 +22,16 @@ struct Bubble {
     std::vector<double> perStage;   // median share of each stage
 };
 
-Bubble measure(const Claims& claims, const PipelineTimes& times) {
+Bubble measure(const Claims& claims, const job::PipelineTimes& times) {
     Bubble bubble;
     for (size_t s = 0; s < times.ranks.size(); ++s) {
         std::vector<double> shares;
-        for (const PipelineStep& step : times.steps) shares.push_back(step.stages[s].bubbleNs / step.stages[s].stepNs);
+        for (const job::PipelineStep& step : times.steps)
+            shares.push_back(step.stages[s].bubbleNs / step.stages[s].stepNs);
         bubble.perStage.push_back(facts::median(std::move(shares)));
     }
     const std::vector<int> ranks = times.allRanks();
-    for (const PipelineStep& step : times.steps) {
+    for (const job::PipelineStep& step : times.steps) {
         const double share = step.bubbleShare(), stepNs = step.stepNs();
         double claimed = 0;
         for (int rank : ranks)
@@ -49,7 +49,7 @@ int enoughMicroBatches(const facts::Pipeline& pipeline) {
     return changed.microBatches;
 }
 
-void sayTooFew(const PipelineTimes& times, job::Finding& finding, int enough) {
+void sayTooFew(const job::PipelineTimes& times, job::Finding& finding, int enough) {
     const facts::Pipeline& shape = *times.shape;
     facts::Pipeline changed = shape;
     changed.microBatches = enough;
@@ -76,7 +76,7 @@ void sayTooFew(const PipelineTimes& times, job::Finding& finding, int enough) {
               "interleaving keeps up to (V-1)/V P more"};
 }
 
-void addEvidence(const job::Analysis& analysis, const PipelineTimes& times, const Bubble& bubble,
+void addEvidence(const job::Analysis& analysis, const job::PipelineTimes& times, const Bubble& bubble,
                  job::Finding& finding) {
     const facts::Pipeline& shape = *times.shape;
     const double share = facts::median(bubble.shares);
@@ -117,7 +117,7 @@ void addEvidence(const job::Analysis& analysis, const PipelineTimes& times, cons
 }
 
 void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
-    const PipelineTimes times = pipelineTimes(analysis);
+    const job::PipelineTimes& times = analysis.pipelineTimes;
     if (times.empty() || times.shape->microBatches < 1) return;
     const Bubble bubble = measure(claims, times);
     if (times.shape->theoreticalBubble() <= kShare || facts::median(bubble.remaining) <= kShare) return;
@@ -134,7 +134,7 @@ void detectBubble(const job::Analysis& analysis, Claims& claims, std::vector<job
     addEvidence(analysis, times, bubble, finding);
     finding.evidence.numbers.emplace_back("proposed_micro_batches", enough);
     if (finding.verdict == job::Verdict::found)
-        for (const PipelineStep& step : times.steps)
+        for (const job::PipelineStep& step : times.steps)
             for (int rank : finding.ranks)
                 claims.take(
                     "RS101", rank, step.step,

@@ -8,7 +8,6 @@
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/missing_input.h"
-#include "analyzer/diagnose/pipeline_times.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/edits/what_if.h"
@@ -27,7 +26,7 @@ constexpr Threshold kSlower{"slower", 1.03, "x the peers' kernel time",
                             "that part is a slow device (RS301), not more work"};
 
 /// By how much each stage's devices are slower than their peers at the same kernels.
-std::vector<double> slownessOf(const job::Analysis& analysis, const PipelineTimes& times) {
+std::vector<double> slownessOf(const job::Analysis& analysis, const job::PipelineTimes& times) {
     const std::vector<job::KernelRatio>& ratios = analysis.kernelRatios;
     std::vector<double> slowness;
     for (const std::vector<int>& ranks : times.ranks) {
@@ -73,7 +72,7 @@ std::string stageList(const std::vector<size_t>& stages) {
 
 void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
     if (analysis.facts.sharesDevices()) return;
-    const PipelineTimes times = pipelineTimes(analysis);
+    const job::PipelineTimes& times = analysis.pipelineTimes;
     if (times.empty() || times.ranks.size() < 2) return;
     const std::vector<double> slowness = slownessOf(analysis, times);
     const size_t stages = times.ranks.size();
@@ -83,10 +82,10 @@ void detectStageImbalance(const job::Analysis& analysis, Claims& claims, std::ve
     std::vector<std::vector<double>> works(stages);
     std::vector<double> costs;
     const double batches = std::max(1, times.shape->microBatches);
-    for (const PipelineStep& step : times.steps) {
+    for (const job::PipelineStep& step : times.steps) {
         double sum = 0, most = 0;
         for (size_t s = 0; s < stages; ++s) {
-            const StageTimes& stage = step.stages[s];
+            const job::StageTimes& stage = step.stages[s];
             const double workNs = std::max(0.0, stage.workNs - (someSlow ? stage.insideWaitNs : 0)) / slowness[s];
             works[s].push_back(workNs / batches);
             sum += workNs;

@@ -6,7 +6,6 @@
 
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
-#include "analyzer/diagnose/pipeline_times.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/facts/statistics.h"
@@ -28,7 +27,7 @@ struct Messages {
     std::vector<std::pair<facts::CommTask, int>> longest;  // exposed, with rank
 };
 
-Messages messagesOf(const job::Analysis& analysis, const PipelineTimes& times, int step) {
+Messages messagesOf(const job::Analysis& analysis, const job::PipelineTimes& times, int step) {
     Messages messages;
     for (int rank : times.allRanks()) {
         const facts::RankSummary* summary = analysis.findRank(rank);
@@ -48,7 +47,7 @@ Messages messagesOf(const job::Analysis& analysis, const PipelineTimes& times, i
     return messages;
 }
 
-bool crossesNodes(const job::Analysis& analysis, const PipelineTimes& times) {
+bool crossesNodes(const job::Analysis& analysis, const job::PipelineTimes& times) {
     return std::any_of(
         analysis.layout.pipelines.begin(), analysis.layout.pipelines.end(), [&](const facts::Pipeline& pipeline) {
             return pipeline.stages.size() == times.ranks.size() && !analysis.facts.sameHost(pipeline.stages);
@@ -65,16 +64,16 @@ Changes instantMessages(const job::Analysis& analysis, const job::Finding&) {
 }
 
 void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {
-    const PipelineTimes times = pipelineTimes(analysis);
+    const job::PipelineTimes& times = analysis.pipelineTimes;
     if (times.empty() || times.shape->microBatches < 1) return;
     const Messages messages = messagesOf(analysis, times, times.steps.front().step);
     double explained = 0;
     for (int64_t communicator : messages.communicators)
         explained = std::max(explained, claims.explainedTransferNs(communicator, "RS103"));
     std::vector<double> exposed, most, costs;  // by step: of the mean stage, of the rank that has most
-    for (const PipelineStep& step : times.steps) {
+    for (const job::PipelineStep& step : times.steps) {
         double sum = 0, largest = 0;
-        for (const StageTimes& stage : step.stages) {
+        for (const job::StageTimes& stage : step.stages) {
             sum += stage.exposedTransferNs;
             largest = std::max(largest, stage.largestExposedTransferNs);
         }

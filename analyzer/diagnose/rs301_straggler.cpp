@@ -11,6 +11,7 @@
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
 #include "analyzer/diagnose/slow_since.h"
+#include "analyzer/job/light_recording.h"
 
 namespace rankscope::diagnose {
 inline namespace rs301 {

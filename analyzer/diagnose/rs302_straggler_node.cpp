@@ -13,6 +13,7 @@
 #include "analyzer/diagnose/slow_ranks.h"
 #include "analyzer/diagnose/slow_since.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/light_recording.h"
 
 namespace rankscope::diagnose {
 inline namespace rs302 {

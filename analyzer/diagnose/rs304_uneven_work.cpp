@@ -8,13 +8,13 @@
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnoses.h"
 #include "analyzer/diagnose/host_cost.h"
-#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/missing_input.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/repairs.h"
 #include "analyzer/diagnose/slow_ranks.h"
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/kernel_ratios.h"
+#include "analyzer/job/light_recording.h"
 #include "analyzer/text/plain_text.h"
 
 namespace rankscope::diagnose {

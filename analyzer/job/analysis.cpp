@@ -7,6 +7,8 @@
 #include <future>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "analyzer/facts/statistics.h"
 #include "analyzer/job/collective_speed.h"
@@ -128,7 +130,7 @@ Analysis gathered(facts::TraceFacts facts, std::vector<facts::RankSummary> ranks
     return analysis;
 }
 
-/// What ranks sent each other, over which links, and what that takes.
+/// What ranks sent each other, over which links, and what that takes; and what their stages did.
 void judgeMessages(Analysis& analysis, const costs::LinkSources& links,
                    const std::vector<costs::NcclTestsTable>& tables) {
     for (uint32_t i = 0; i < analysis.facts.collectives.size(); ++i)
@@ -143,20 +145,25 @@ void judgeMessages(Analysis& analysis, const costs::LinkSources& links,
     analysis.layout = facts::inferLayout(analysis.facts, analysis.ranks);
     analysis.kernelRatios = compareKernels(analysis);
     analysis.linkProbes = probeLinks(analysis, messages);
+    analysis.pipelineTimes = timesOfPipelines(analysis);
 }
 
-/// Phase 2: what the ranks did to each other. The replay asks for nothing that is judged of the messages, and is made
-/// beside that where this process has the threads: both read the facts and the steps, and neither changes them.
+/// Phase 2: what the ranks did to each other. The replay, and who waited for whom in it, asks for nothing that is
+/// judged of the messages, and is made beside that where this process has the threads: both read the facts, the ranks
+/// and the steps, and neither changes them.
 Analysis joined(PhaseOne first, const LoadOptions& options) {
     Analysis analysis = gathered(std::move(first.facts), std::move(first.ranks));
     analysis.memoryOfOthers = std::move(first.memoryOfOthers);
     const bool oneThread = team::threadsFor(options.workers, options.team) == 1;
-    std::future<replay::ReplayModel> replay =
+    std::future<std::pair<replay::ReplayModel, Delays>> replayed =
         std::async(oneThread ? std::launch::deferred : std::launch::async, [&analysis, &first] {
-            return replay::replay(analysis.facts, std::move(first.tasks), analysis.steps, first.window);
+            replay::ReplayModel model =
+                replay::replay(analysis.facts, std::move(first.tasks), analysis.steps, first.window);
+            Delays delays = delaysOf(analysis, model);
+            return std::pair(std::move(model), std::move(delays));
         });
     judgeMessages(analysis, options.links, options.tables);
-    analysis.replay = replay.get();
+    std::tie(analysis.replay, analysis.delays) = replayed.get();
     warnOfLinks(analysis);
     return analysis;
 }
@@ -178,7 +185,6 @@ Analysis readAnalysis(const std::filesystem::path& database, const LoadOptions& 
     Analysis analysis = joined(std::move(first), options);
     if (taking.size() > 1)
         packForPlays(analysis, options.tables, [&](std::string_view message) { options.team->sendToAll(message); });
-    analysis.delays = delaysOf(analysis, analysis.replay);
     return analysis;
 }
 

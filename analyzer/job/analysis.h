@@ -19,6 +19,7 @@
 #include "analyzer/job/delays.h"
 #include "analyzer/job/kernel_ratios.h"
 #include "analyzer/job/link_probes.h"
+#include "analyzer/job/pipeline_times.h"
 #include "analyzer/replay/replay.h"
 
 namespace rankscope::team {
@@ -58,6 +59,7 @@ struct RecordedJob {
 struct Analysis : RecordedJob {
     replay::ReplayModel replay;                              // of `steps`
     Delays delays;                                           // what ranks lose to each other
+    PipelineTimes pipelineTimes;                             // what stages did in a step
     std::map<int64_t, std::vector<uint32_t>> collectivesOf;  // by communicator: where in facts.collectives
     std::set<int64_t>
         sharedCollectives;  // a member was disturbed (disturbedTasks()): their time tells nothing of a link

@@ -8,9 +8,9 @@
 #include "analyzer/diagnose/accounting.h"
 #include "analyzer/diagnose/detect.h"
 #include "analyzer/diagnose/diagnosis.h"
-#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/diagnose/price.h"
 #include "analyzer/diagnose/shared_plays.h"
+#include "analyzer/job/light_recording.h"
 #include "analyzer/job/phase_one.h"
 #include "analyzer/report/bound.h"
 #include "analyzer/report/memory.h"
@@ -170,7 +170,7 @@ Report buildReport(const job::Analysis& analysis, const diagnose::Claims& claims
     }
     report.replay = replaySection(analysis.replay);
     // Of ranks that share a device a kernel's time is also the others', and a gap may be theirs.
-    const bool knowsKernels = !diagnose::isByCalls(analysis) && !analysis.facts.sharesDevices();
+    const bool knowsKernels = !job::isByCalls(analysis) && !analysis.facts.sharesDevices();
     report.bound = boundOf(report.replay, report.breakdown, knowsKernels);
     if (diagnose::whyOnlyTheEnd(analysis).empty()) report.accounting = diagnose::accountFor(analysis, claims, findings);
     report.notJudged = diagnose::notJudged(analysis);

@@ -2,11 +2,14 @@
 // What the stages of the pipelines did in a step, over all their tensor- and data-parallel ranks.
 #pragma once
 
+#include <optional>
 #include <vector>
 
-#include "analyzer/job/analysis.h"
+#include "analyzer/facts/layout.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::job {
+
+struct RecordedJob;
 
 /// Means over the ranks of one stage in one step.
 struct StageTimes {
@@ -30,8 +33,8 @@ struct PipelineStep {
 };
 
 struct PipelineTimes {
-    const facts::Pipeline* shape =
-        nullptr;  // schedule, micro-batches and virtual stages; pipelines of one job agree in them
+    // Schedule, micro-batches and virtual stages; pipelines of one job agree in them. None without a pipeline.
+    std::optional<facts::Pipeline> shape;
     std::vector<std::vector<int>> ranks;  // by stage
     std::vector<PipelineStep> steps;      // analysed ones in which every stage was seen
     double transferNs = 0;                // median of one message
@@ -42,6 +45,6 @@ struct PipelineTimes {
 
 /// Pipelines that agree with the first one in stages, micro-batches and virtual stages are taken together. Empty
 /// without a pipeline.
-PipelineTimes pipelineTimes(const job::Analysis& analysis);
+PipelineTimes timesOfPipelines(const RecordedJob& job);
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::job

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/pipeline_times.h"
+#include "analyzer/job/pipeline_times.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "analyzer/diagnose/late_ranks.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/analysis.h"
+#include "analyzer/job/light_recording.h"
 
-namespace rankscope::diagnose {
+namespace rankscope::job {
 namespace {
 
 /// Idle for which the host is no reason, by analysed step.
-std::vector<double> bareIdleNs(const job::Analysis& analysis, const facts::RankSummary& rank) {
-    std::vector<double> idleNs(analysis.steps.size());
+std::vector<double> bareIdleNs(const RecordedJob& job, const facts::RankSummary& rank) {
+    std::vector<double> idleNs(job.steps.size());
     for (const facts::IdleGap& gap : rank.idleGaps) {
         if (gap.cause != facts::IdleCause::other && gap.cause != facts::IdleCause::dependency &&
             gap.cause != facts::IdleCause::blockingCall)
             continue;
-        const auto step = std::ranges::lower_bound(analysis.steps, gap.step);
-        if (step != analysis.steps.end() && *step == gap.step)
-            idleNs[static_cast<size_t>(step - analysis.steps.begin())] += static_cast<double>(gap.durNs);
+        const auto step = std::ranges::lower_bound(job.steps, gap.step);
+        if (step != job.steps.end() && *step == gap.step)
+            idleNs[static_cast<size_t>(step - job.steps.begin())] += static_cast<double>(gap.durNs);
     }
     return idleNs;
 }
@@ -32,17 +33,17 @@ bool insideStage(facts::CommRole role) {
 
 /// `bareNs`: idle of that step for which the host is no reason; none where the trace does not tell when the device was
 /// idle.
-StageTimes timesOf(const job::Analysis& analysis, const facts::RankSummary& rank, int step, bool firstStage,
+StageTimes timesOf(const RecordedJob& job, const facts::RankSummary& rank, int step, bool firstStage,
                    std::optional<double> bareNs, std::vector<double>& transfers) {
     StageTimes times;
-    const facts::Attribution* attribution = analysis.attribution(rank, step);
+    const facts::Attribution* attribution = job.attribution(rank, step);
     if (attribution == nullptr) return times;
     times.stepNs = static_cast<double>(attribution->stepNs);
     times.workNs = static_cast<double>(attribution->computeNs + attribution->memoryNs);
     times.bubbleNs = bareNs.value_or(static_cast<double>(attribution->idleNs));
     double beforeLastSend = -1;
-    for (const facts::CommTask& task : analysis.tasks(rank, step)) {
-        const facts::CommRole role = analysis.layout.role(task);
+    for (const facts::CommTask& task : job.tasks(rank, step)) {
+        const facts::CommRole role = job.layout.role(task);
         if (insideStage(role)) {
             times.workNs += static_cast<double>(task.exposedWaitNs + task.exposedTransferNs);
             times.insideWaitNs += static_cast<double>(task.exposedWaitNs);
@@ -105,11 +106,11 @@ std::vector<int> PipelineTimes::allRanks() const {
     return all;
 }
 
-PipelineTimes pipelineTimes(const job::Analysis& analysis) {
+PipelineTimes timesOfPipelines(const RecordedJob& job) {
     PipelineTimes times;
-    for (const facts::Pipeline& pipeline : analysis.layout.pipelines) {
-        if (times.shape == nullptr) {
-            times.shape = &pipeline;
+    for (const facts::Pipeline& pipeline : job.layout.pipelines) {
+        if (!times.shape) {
+            times.shape = pipeline;
             times.ranks.resize(pipeline.stages.size());
         }
         const facts::Pipeline& first = *times.shape;
@@ -118,18 +119,18 @@ PipelineTimes pipelineTimes(const job::Analysis& analysis) {
             continue;
         for (size_t s = 0; s < pipeline.stages.size(); ++s) times.ranks[s].push_back(pipeline.stages[s]);
     }
-    if (times.shape == nullptr) return times;
-    const bool summarised = isSummarised(analysis);
+    if (!times.shape) return times;
+    const bool summarised = isSummarised(job);
     std::vector<double> transfers;
-    for (const int step : analysis.steps) times.steps.push_back({step, std::vector<StageTimes>(times.ranks.size())});
+    for (const int step : job.steps) times.steps.push_back({step, std::vector<StageTimes>(times.ranks.size())});
     for (size_t s = 0; s < times.ranks.size(); ++s) {
         std::vector<const facts::RankSummary*> recorded;
         for (int rank : times.ranks[s])
-            if (const facts::RankSummary* summary = analysis.findRank(rank)) recorded.push_back(summary);
+            if (const facts::RankSummary* summary = job.findRank(rank)) recorded.push_back(summary);
         for (const facts::RankSummary* rank : recorded) {
-            const std::vector<double> bareNs = bareIdleNs(analysis, *rank);
+            const std::vector<double> bareNs = bareIdleNs(job, *rank);
             for (size_t i = 0; i < times.steps.size(); ++i)
-                add(timesOf(analysis, *rank, times.steps[i].step, s == 0,
+                add(timesOf(job, *rank, times.steps[i].step, s == 0,
                             summarised ? std::nullopt : std::optional(bareNs[i]), transfers),
                     1.0 / static_cast<double>(recorded.size()), times.steps[i].stages[s]);
         }
@@ -143,4 +144,4 @@ PipelineTimes pipelineTimes(const job::Analysis& analysis) {
     return times;
 }
 
-}  // namespace rankscope::diagnose
+}  // namespace rankscope::job
