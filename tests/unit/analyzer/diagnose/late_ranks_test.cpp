@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "analyzer/diagnose/detect.h"
+#include "analyzer/job/light_recording.h"
 
 namespace rankscope::diagnose {
 namespace {
