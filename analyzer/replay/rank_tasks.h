@@ -33,7 +33,7 @@ void forEachField(ReplayWindow& value, const Visit& visit) {
 /// How much of a job is replayed.
 struct ReplayLimits {
     /// More tasks than this are not held: while savings are replayed the process has some 290 bytes a task with one
-    /// play at a time, and 390 with two (256 ranks, 14 steps, 5.6 million tasks: 1.5 and 2.0 GiB).
+    /// play at a time, and 380 with two (256 ranks, 14 steps, 5.6 million tasks: 1.5 and 2.0 GiB).
     size_t mostTasks = 6'000'000;
     /// Where no more than so many steps fit, replicas are left out instead (replicas.h): what repairs save was told
     /// from the last two steps of a pipeline of 1,024 ranks as 28 % of the step, and is 42 %.
