@@ -108,7 +108,7 @@ Outcome actOrFail(const std::function<int()>& action) {
     } catch (const std::system_error& error) {
         if (error.code() != std::errc::resource_unavailable_try_again)
             return {kExitInternal, fmt::format("internal error: {}", error.what()), {}};
-        return {kExitInternal, "no further thread could be started",
+        return {kExitInternal, "no further thread or process could be started",
                 "allow more processes and memory (ulimit -u, ulimit -v, or the limits of the container)"};
     } catch (const std::exception& error) {
         return {kExitInternal, fmt::format("internal error: {}", error.what()), {}};

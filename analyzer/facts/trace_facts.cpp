@@ -317,8 +317,9 @@ Instances readInstances(store::TraceReader& trace, size_t part, size_t parts) {
     const auto rows = [&]<typename Row>(const char* key) {
         const std::string table = store::tableName<Row>();
         const int64_t last = trace.database().integer("SELECT max(" + std::string(key) + ") FROM " + table);
-        const auto endOf = [&](size_t i) -> std::optional<int64_t> {  // of the first i parts; ids count from 1
-            if (i == 0 || i == parts) return std::nullopt;            // whatever a damaged file has beyond
+        // The last id of the first i parts; ids count from 1. What a damaged file has beyond is in the first or last.
+        const auto endOf = [&](size_t i) -> std::optional<int64_t> {
+            if (i == 0 || i == parts) return std::nullopt;
             return last <= 0 ? 0
                              : static_cast<int64_t>(static_cast<double>(last) * static_cast<double>(i) /
                                                     static_cast<double>(parts));

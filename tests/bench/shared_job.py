@@ -7,7 +7,8 @@
 RUN is a run directory with its captures. Of processes under mpirun, each with one thread, what counts is the processor
 time of the one that takes most: on a machine with fewer cores than processes, or that others use, the clock tells
 nothing of a machine with enough. What processes wait for each other is not in it. Of threads it is the clock's time,
-which wants as many idle cores. Prints medians, and fails where a report or trace.db is not that of one process."""
+which wants as many idle cores; collect, which takes what cores it has, is not asked. Prints medians, and fails where a
+report or trace.db is not that of one process."""
 
 import argparse
 import os

@@ -247,6 +247,20 @@ TEST_F(HostileTrace, WhatNamesNothingIsRefused) {
     }
 }
 
+TEST_F(HostileTrace, RowsThatAreInNoRangeOfIdsAreReadByThreadsToo) {
+    // An id so large makes several ranges of them, each read by a thread.
+    const std::string severalRanges =
+        "UPDATE collective_member SET collective_id = 1 << 62 WHERE collective_id = (SELECT max(id) FROM collective); "
+        "UPDATE collective SET id = 1 << 62 WHERE id = (SELECT max(id) FROM collective); ";
+    EXPECT_EQ(sweep({severalRanges}), "");
+    int refused = 0;
+    EXPECT_EQ(sweep({severalRanges + "UPDATE collective_member SET collective_id = 'text' WHERE rank = 0 AND "
+                                     "collective_id = (SELECT min(id) FROM collective)"},
+                    &refused),
+              "");
+    EXPECT_EQ(refused, 1);
+}
+
 TEST_F(HostileTrace, NothingInTheFileIsExecuted) {
     const std::string endless =
         "SELECT (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c)";

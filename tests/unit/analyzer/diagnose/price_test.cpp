@@ -238,10 +238,13 @@ TEST(Price, ThreadsGiveTheSamePrices) {
 
 TEST(Price, ThreadsMayBeLeftWithPlaysThatNobodyTakes) {
     const job::Analysis analysis = jobWithTwoCauses();
-    Plays plays(analysis, 2);
-    plays.expect({{{edits::parseChange("balance")}}, {{edits::parseChange("network")}}, {.instant = true}});
-    // The hand that this one leaves free has begun one of them.
-    EXPECT_FALSE(plays.of({{edits::parseChange("balance:ranks=77")}}).impossible.empty());
+    for (const bool askedAgain : {false, true}) {
+        Plays plays(analysis, 2);
+        plays.expect({{{edits::parseChange("balance")}}, {{edits::parseChange("network")}}, {.instant = true}});
+        // The hand that this one leaves free has begun one of them.
+        EXPECT_FALSE(plays.of({{edits::parseChange("balance:ranks=77")}}).impossible.empty());
+        if (askedAgain) EXPECT_EQ(plays.of({}).stepsNs, analysis.replay.unchangedStepsNs);
+    }
 }
 
 TEST(Price, APlayTellsWhyAChangeCannotBeMade) {

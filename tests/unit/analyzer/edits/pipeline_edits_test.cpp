@@ -229,7 +229,7 @@ TEST(StructuralEdits, AStepWithMessagesBesideTheScheduleIsLeftOut) {
 }
 
 TEST(StructuralEdits, StepsOnBothSidesOfOneThatARankHasNoMarkOfAreNotInARow) {
-    constexpr int kRecorded = 5, kBetween = 3;
+    constexpr int kRecorded = 5, kBetween = 3;  // three steps before it, and one behind that would be a fourth
     const PipelineShape two{"1f1b", 2, 2, 1};
     for (const int greeting : {-1, kBetween}) {  // the messages of the step between are those of the schedule, or not
         job::Analysis analysis = pipelineAnalysis(two);
