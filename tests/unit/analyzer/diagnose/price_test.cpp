@@ -243,7 +243,9 @@ TEST(Price, ThreadsMayBeLeftWithPlaysThatNobodyTakes) {
         plays.expect({{{edits::parseChange("balance")}}, {{edits::parseChange("network")}}, {.instant = true}});
         // The hand that this one leaves free has begun one of them.
         EXPECT_FALSE(plays.of({{edits::parseChange("balance:ranks=77")}}).impossible.empty());
-        if (askedAgain) EXPECT_EQ(plays.of({}).stepsNs, analysis.replay.unchangedStepsNs);
+        if (askedAgain) {
+            EXPECT_EQ(plays.of({}).stepsNs, analysis.replay.unchangedStepsNs);
+        }
     }
 }
 
