@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "analyzer/edits/graph_changes.h"
-#include "analyzer/edits/what_if.h"
 
 namespace rankscope::diagnose {
 namespace {
@@ -33,17 +32,17 @@ Played playInstantTransfers(const job::Analysis& analysis) {
 /// Makes a play when it is asked for.
 class OnePlayer : public Players {
   public:
-    explicit OnePlayer(const job::Analysis& analysis) : m_analysis(analysis) {}
+    explicit OnePlayer(const job::Analysis& analysis) : m_player(analysis) {}
     size_t hands() const override { return 1; }
     size_t free() const override { return m_begun ? 0 : 1; }
     void begin(size_t number, const Play& what) override { m_begun = {number, what}; }
     std::pair<size_t, Played> ended() override {
         const auto [number, what] = *std::exchange(m_begun, std::nullopt);
-        return {number, play(m_analysis, what)};
+        return {number, m_player.play(what)};
     }
 
   private:
-    const job::Analysis& m_analysis;
+    Player m_player;
     std::optional<std::pair<size_t, Play>> m_begun;
 };
 
@@ -51,14 +50,14 @@ class OnePlayer : public Players {
 /// it has freed for its next play. What is begun and not taken up when it is destroyed is not made.
 class ThreadPlayers : public Players {
   public:
-    ThreadPlayers(const job::Analysis& analysis, size_t threads) : m_analysis(analysis) {
+    ThreadPlayers(const job::Analysis& analysis, size_t threads) : m_player(analysis) {
         for (size_t thread = 0; thread < threads; ++thread)
             m_threads.emplace_back([this](const std::stop_token& stop) { makePlays(stop); });
     }
     size_t hands() const override { return m_threads.size(); }
     size_t free() const override { return m_threads.size() - m_plays.size(); }
     void begin(size_t number, const Play& what) override {
-        std::packaged_task<Played()> task([this, what] { return play(m_analysis, what); });
+        std::packaged_task<Played()> task([this, what] { return m_player.play(what); });
         m_plays[number] = task.get_future();
         const std::lock_guard lock(m_lock);
         m_begun.emplace_back(number, std::move(task));
@@ -88,7 +87,7 @@ class ThreadPlayers : public Players {
         }
     }
 
-    const job::Analysis& m_analysis;
+    const Player m_player;
     std::map<size_t, std::future<Played>> m_plays;  // begun, and not taken yet
     std::mutex m_lock;                              // of what follows
     std::condition_variable_any m_isBegun;
@@ -105,15 +104,14 @@ std::unique_ptr<Players> playersOf(const job::Analysis& analysis, size_t threads
 
 }  // namespace
 
-Played play(const job::Analysis& analysis, const Play& what) {
-    if (what.instant) return playInstantTransfers(analysis);
+Played Player::play(const Play& what) const {
+    if (what.instant) return playInstantTransfers(m_analysis);
     Played played;
     try {
         edits::Edits made;
         for (const job::Change& change : what.changes) made.push_back(edits::makeEdit(change));
-        const edits::TrialJob unchanged(analysis, edits::Tried::once);
-        if (made.empty()) return {.stepsNs = unchanged.stepsNs()};
-        edits::ChangedJob job = unchanged.with(made, what.outlook);
+        if (made.empty()) return {.stepsNs = m_recorded.stepsNs()};
+        edits::ChangedJob job = m_recorded.with(made, what.outlook);
         played.stepsNs = std::move(job.stepsNs);
         played.open = job.effect.open;
         played.hostMaySlow = job.effect.hostMaySlow;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/edits/edit.h"
+#include "analyzer/edits/what_if.h"
 #include "analyzer/job/analysis.h"
 
 namespace rankscope::diagnose {
@@ -45,8 +46,18 @@ void forEachField(Played& value, const Visit& visit) {
 /// a time, 1.5 with two).
 inline constexpr size_t kPlaysAtOnce = 2;
 
-/// `analysis` has a replay.
-Played play(const job::Analysis& analysis, const Play& what);
+/// Makes plays of one job, by any threads at a time: what several read of it is read once.
+class Player {
+  public:
+    /// `analysis` has a replay, and must outlive it.
+    explicit Player(const job::Analysis& analysis) : m_analysis(analysis), m_recorded(analysis) {}
+
+    Played play(const Play& what) const;
+
+  private:
+    const job::Analysis& m_analysis;
+    edits::TrialJob m_recorded;
+};
 
 /// Who makes plays. Used by one thread.
 class Players {

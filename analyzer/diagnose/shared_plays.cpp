@@ -39,7 +39,7 @@ double ownSeconds() {
 class TeamPlayers : public Players {
   public:
     TeamPlayers(const job::Analysis& analysis, team::Team& team, const std::vector<int>& taking)
-        : m_analysis(analysis),
+        : m_player(analysis),
           m_team(team),
           m_secondsOfEffort(kSecondsATask * static_cast<double>(analysis.replay.graph.size())) {
         for (int process : taking) {
@@ -73,7 +73,7 @@ class TeamPlayers : public Players {
         hand.effort = edits::effortOf(what.changes);
         hand.seconds = hand.told + hand.effort * m_secondsOfEffort;
         if (hand.process == m_team.self())
-            m_own = std::async(std::launch::async, [this, what] { return play(m_analysis, what); });
+            m_own = std::async(std::launch::async, [this, what] { return m_player.play(what); });
         else
             m_team.sendTo(hand.process, team::Packer()(what).take());
     }
@@ -102,7 +102,7 @@ class TeamPlayers : public Players {
         return played;
     }
 
-    const job::Analysis& m_analysis;
+    const Player m_player;
     team::Team& m_team;
     std::vector<Hand> m_hands;
     std::future<Played> m_own;
@@ -128,11 +128,12 @@ void endSharedPlays(team::Team& team, const std::vector<int>& taking) {
 
 void helpPlay(const job::Analysis& analysis, team::Team& team) {
     team.send(team::Packer()(ownSeconds()).take());
+    const Player player(analysis);
     for (;;) {
         const std::string message = team.await();
         if (message.empty()) return;
         const auto what = team::Unpacker(message, team.nameOf(0)).get<Play>();
-        const Played played = play(analysis, what);
+        const Played played = player.play(what);
         team.send(team::Packer()(played)(ownSeconds()).take());
     }
 }

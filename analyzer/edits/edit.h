@@ -101,8 +101,8 @@ class Edit {
     /// One that needs no copy of the graph, or reads what others have read of it.
     explicit Edit(NewGraph made) : m_made(std::move(made)) {}
 
-    /// Both throw EditError.
-    void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect) const;
+    /// Both throw EditError. `from`: of what `graph` was changed from, where that is still there.
+    void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect, const TrialGraph* from = nullptr) const;
     /// The same of a graph that stays.
     TaskGraph applied(const TrialGraph& of, EditEffect& effect) const;
 

@@ -169,10 +169,21 @@ NumbersByTask::NumbersByTask(size_t tasks, const std::vector<std::pair<TaskId, u
     for (const auto& [task, number] : numbers) m_numbers[next[task]++] = number;
 }
 
-LaunchIndex::LaunchIndex(const TaskGraph& graph) : m_launchOf(graph.size(), kNoTask), m_launched(graph.size(), 0) {
+std::map<int, uint32_t> computeLanes(const TaskGraph& graph) {
     std::vector<int64_t> kernelNs(graph.lanes.size(), 0);
-    for (TaskId task = 0; task < graph.size(); ++task) {
+    for (TaskId task = 0; task < graph.size(); ++task)
         if (graph.info[task].kind == TaskKind::kernel) kernelNs[graph.info[task].lane] += graph.durationNs[task];
+    std::map<int, uint32_t> lanes;
+    for (uint32_t lane = 0; lane < graph.lanes.size(); ++lane) {
+        if (kernelNs[lane] == 0) continue;
+        const auto [most, isFirst] = lanes.try_emplace(graph.lanes[lane].rank, lane);
+        if (!isFirst && kernelNs[lane] > kernelNs[most->second]) most->second = lane;
+    }
+    return lanes;
+}
+
+LaunchIndex::LaunchIndex(const TaskGraph& graph) : m_launchOf(graph.size(), kNoTask), m_launched(graph.size(), 0) {
+    for (TaskId task = 0; task < graph.size(); ++task) {
         if (graph.info[task].kind == TaskKind::transfer && graph.before[task] != kNoTask)
             m_launchOf[task] = m_launchOf[graph.before[task]];
         for (const Edge& edge : graph.edgesOf(task, WaitKind::launch)) {
@@ -180,11 +191,7 @@ LaunchIndex::LaunchIndex(const TaskGraph& graph) : m_launchOf(graph.size(), kNoT
             ++m_launched[edge.from];
         }
     }
-    for (uint32_t lane = 0; lane < graph.lanes.size(); ++lane) {
-        if (kernelNs[lane] == 0) continue;
-        ComputeLane& compute = m_compute[graph.lanes[lane].rank];
-        if (compute.lane == kNoLane || kernelNs[lane] > kernelNs[compute.lane]) compute.lane = lane;
-    }
+    for (const auto& [rank, lane] : computeLanes(graph)) m_compute[rank].lane = lane;
     std::vector<ComputeLane*> byLane(graph.lanes.size(), nullptr);
     for (auto& [rank, compute] : m_compute) byLane[compute.lane] = &compute;
     for (TaskId task = 0; task < graph.size(); ++task) {
@@ -207,10 +214,10 @@ const ComputeLane& LaunchIndex::compute(int rank) const {
     return at == m_compute.end() ? nothing : at->second;
 }
 
-int64_t emptyKernelNs(const TaskGraph& graph, const ComputeLane& compute) {
+int64_t emptyKernelNs(const TaskGraph& graph, std::span<const TaskId> kernels) {
     constexpr int64_t kLongestEmptyNs = 5'000;  // 2 to 5 us on the device, by its own time stamps
     int64_t shortest = kLongestEmptyNs;
-    for (TaskId kernel : compute.kernels)
+    for (TaskId kernel : kernels)
         if (graph.durationNs[kernel] > 0) shortest = std::min(shortest, graph.durationNs[kernel]);
     return shortest;
 }

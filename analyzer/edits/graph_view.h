@@ -139,6 +139,9 @@ struct ComputeLane {
     int64_t findFrom(TaskId task) const;
 };
 
+/// By rank: the stream that computes most. Ranks that compute nothing have none.
+std::map<int, uint32_t> computeLanes(const TaskGraph& graph);
+
 class LaunchIndex {
   public:
     explicit LaunchIndex(const TaskGraph& graph);
@@ -158,7 +161,8 @@ class LaunchIndex {
     std::map<int, ComputeLane> m_compute;
 };
 
-/// What a kernel of this rank takes without work: no more than its shortest one does with some.
-int64_t emptyKernelNs(const TaskGraph& graph, const ComputeLane& compute);
+/// What a kernel of a rank takes without work: no more than the shortest of these, which are the rank's, does with
+/// some.
+int64_t emptyKernelNs(const TaskGraph& graph, std::span<const TaskId> kernels);
 
 }  // namespace rankscope::edits

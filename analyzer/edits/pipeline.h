@@ -7,6 +7,7 @@
 #include <compare>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -101,11 +102,12 @@ struct PipelinePlaces {
 class PipelineParts {
   public:
     /// Throws EditError where the job has no pipeline, or in no step its messages come in the order of a known
-    /// schedule.
+    /// schedule. `graph` must outlive it.
     PipelineParts(const TaskGraph& graph, const Analysis& analysis);
 
     const PipelineShape& shape() const { return m_shape; }
-    const LaunchIndex& index() const { return m_index; }
+    /// The stream of a rank that computes most; kNoLane for one that computes nothing.
+    uint32_t computeLane(int rank) const;
     /// Every rank of the graph has one.
     const PipelinePlaces& places() const { return m_places; }
     /// Those in a row that keep to the schedule. In a first step PyTorch's stages also tell each other the shapes of
@@ -129,16 +131,21 @@ class PipelineParts {
         Calls calls;  // work
         GroupCall group;
     };
+    using KernelTimes = std::vector<std::optional<double>>;  // by kernel key: ns; none: there is no such kernel
     void findSteps();
-    void findCalls();
+    void findCalls(const NumbersByTask& messagesOf);
     void keepStepsOfTheSchedule();
     /// The longest run of steps that keep to the schedule as m_shape groups its messages. `why`: what the first one
     /// lacks, where it is empty.
-    std::vector<int> stepsOfTheSchedule(std::string& why) const;
+    std::vector<int> stepsOfTheSchedule(std::string& why);
     /// Why a rank's step is none of the schedule; empty: it is.
     std::string whyNotOfTheSchedule(int rank, int step) const;
-    /// As planStage() has them.
-    std::vector<Run> runsOf(int rank, const Calls& calls) const;
+    /// As planStage() has them. `messagesOf`: by arrival.
+    std::vector<Run> runsOf(int rank, const Calls& calls, const NumbersByTask& messagesOf) const;
+    /// As m_shape has it.
+    const std::vector<PlannedRun>& planOf(int rank) const {
+        return m_plans[static_cast<size_t>(m_places.stages.at(rank))];
+    }
     void learnKeys();
     StageStep taken(int rank, std::vector<Run> runs) const;
     template <typename Function>
@@ -147,26 +154,30 @@ class PipelineParts {
             if (m_graph.info[task].kind == TaskKind::kernel) function(task);
     }
     uint32_t keyOf(TaskId kernel) const { return m_graph.info[kernel].detail; }
+    /// What kernels like this one take in all of such passes; none: there are none.
+    std::optional<double> timeIn(const KernelTimes& passes, TaskId kernel) const {
+        return keyOf(kernel) < passes.size() ? passes[keyOf(kernel)] : std::nullopt;
+    }
     /// Kernels of a call, with their time, by direction: over 0 forward, under 0 backward.
     double direction(TaskId call) const;
     /// How many of the calls of two passes in a row belong to the first.
     size_t splitPoint(const Calls& calls, bool forwardFirst) const;
 
     const TaskGraph& m_graph;
-    LaunchIndex m_index;
     PipelineShape m_shape;
+    std::vector<std::vector<PlannedRun>> m_plans;  // by stage
     PipelinePlaces m_places;
+    std::map<int, uint32_t> m_computeLanes;  // by rank
     std::vector<int> m_steps;
     size_t m_recordedSteps = 0;
     NumbersByTask m_launched;                                // by host task
-    NumbersByTask m_messagesOf;                              // by arrival: exchanges
     std::map<std::pair<int, int>, std::vector<Run>> m_runs;  // by (rank, step), until they are taken apart
     std::map<std::pair<int, int>, StageStep> m_parts;
-    std::map<uint32_t, double> m_forwardNs, m_backwardNs;  // by kernel key, in work that is one pass only
+    KernelTimes m_forwardNs, m_backwardNs;  // in work that is one pass only, until all is taken apart
 };
 
-/// Of a TrialGraph what is read to make it anew. It is given away: what nobody else keeps (Tried::once) is freed before
-/// the new graph is made.
+/// Of a TrialGraph what is read to make it anew. It is given away: what nobody else keeps is freed before the new graph
+/// is made.
 struct PresentPipeline {
     std::shared_ptr<const PipelineParts> parts;
     std::shared_ptr<const Schedule> schedule;

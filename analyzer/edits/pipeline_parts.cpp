@@ -14,11 +14,15 @@ namespace {
 const char* const kOrder = "the order of sends and receives must be that of gpipe, 1f1b or interleaved 1f1b";
 
 /// By host call: what it put on the device, arrivals without their transfers.
-NumbersByTask launchedIn(const TaskGraph& graph, const LaunchIndex& index) {
+NumbersByTask launchedIn(const TaskGraph& graph) {
     std::vector<std::pair<TaskId, uint32_t>> launched;
-    for (TaskId task = 0; task < graph.size(); ++task)
-        if (graph.info[task].kind != TaskKind::transfer && index.launchOf(task) != kNoTask)
-            launched.emplace_back(index.launchOf(task), task);
+    launched.reserve(graph.size());
+    for (TaskId task = 0; task < graph.size(); ++task) {
+        if (graph.info[task].kind == TaskKind::transfer) continue;
+        TaskId call = kNoTask;
+        for (const Edge& edge : graph.edgesOf(task, WaitKind::launch)) call = edge.from;
+        if (call != kNoTask) launched.emplace_back(call, task);
+    }
     return {graph.size(), launched};
 }
 
@@ -37,10 +41,7 @@ NumbersByTask messagesIn(const TaskGraph& graph, const Analysis& analysis) {
 }  // namespace
 
 PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis)
-    : m_graph(graph),
-      m_index(graph),
-      m_launched(launchedIn(graph, m_index)),
-      m_messagesOf(messagesIn(graph, analysis)) {
+    : m_graph(graph), m_computeLanes(computeLanes(graph)), m_launched(launchedIn(graph)) {
     const std::vector<facts::Pipeline>& pipelines = analysis.layout.pipelines;
     if (pipelines.empty())
         throw EditError("this job is no pipeline",
@@ -62,11 +63,12 @@ PipelineParts::PipelineParts(const TaskGraph& graph, const Analysis& analysis)
         }
     }
     findSteps();
-    findCalls();
+    findCalls(messagesIn(graph, analysis));
     keepStepsOfTheSchedule();
     learnKeys();
     for (auto& [who, runs] : m_runs) m_parts[who] = taken(who.first, std::move(runs));
-    m_runs.clear();
+    m_runs = {};
+    m_forwardNs = m_backwardNs = {};
 }
 
 void PipelineParts::findSteps() {
@@ -83,7 +85,7 @@ void PipelineParts::findSteps() {
     m_recordedSteps = m_steps.size();
 }
 
-void PipelineParts::findCalls() {
+void PipelineParts::findCalls(const NumbersByTask& messagesOf) {
     std::map<std::pair<int, int>, Calls> calls;  // by (rank, step)
     std::map<int, uint32_t> hostLane;
     std::map<int, int> stepOf;  // by rank: of its last call
@@ -105,14 +107,14 @@ void PipelineParts::findCalls() {
             throw EditError(fmt::format("rank {} launches from threads that work side by side", rank));
         calls[{rank, step}].push_back(task);
     }
-    for (const auto& [who, ofStep] : calls) m_runs[who] = runsOf(who.first, ofStep);
+    for (const auto& [who, ofStep] : calls) m_runs[who] = runsOf(who.first, ofStep, messagesOf);
 }
 
 std::string PipelineParts::whyNotOfTheSchedule(int rank, int step) const {
     // Where steps were told by the period of the collectives, a stage may have launched a whole one before it began.
     const auto found = m_runs.find({rank, step});
     if (found == m_runs.end()) return fmt::format("rank {} launches nothing in step {}", rank, step);
-    const std::vector<PlannedRun> planned = planStage(m_shape, m_places.stages.at(rank));
+    const std::vector<PlannedRun>& planned = planOf(rank);
     const std::vector<Run>& runs = found->second;
     if (runs.size() != planned.size())
         return fmt::format("rank {} sends and receives {} times in step {}, {} with {} micro-batches does {} times",
@@ -127,10 +129,12 @@ std::string PipelineParts::whyNotOfTheSchedule(int rank, int step) const {
     return {};
 }
 
-std::vector<int> PipelineParts::stepsOfTheSchedule(std::string& why) const {
+std::vector<int> PipelineParts::stepsOfTheSchedule(std::string& why) {
     std::set<int> seen;  // steps with calls, also those that some rank has no mark of
     for (const auto& [who, runs] : m_runs) seen.insert(who.second);
     std::vector<int> run, longest;
+    m_plans.clear();
+    for (int stage = 0; stage < m_shape.stages; ++stage) m_plans.push_back(planStage(m_shape, stage));
     for (int step : m_steps) {
         if (!run.empty() && seen.upper_bound(run.back()) != seen.lower_bound(step)) run.clear();  // one lies between
         std::string whyNot;
@@ -160,12 +164,13 @@ void PipelineParts::keepStepsOfTheSchedule() {
     });
 }
 
-std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& calls) const {
+std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& calls,
+                                                      const NumbersByTask& messagesOf) const {
     std::vector<Run> runs(1);
     for (TaskId call : calls) {
         TaskId message = kNoTask;
         for (TaskId task : launchedBy(call))
-            if (!m_messagesOf.of(task).empty()) message = task;
+            if (!messagesOf.of(task).empty()) message = task;
         if (message == kNoTask) {
             runs.back().calls.push_back(call);
             continue;
@@ -173,7 +178,7 @@ std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& cal
         GroupCall& group = runs.back().group;
         group.call = call;
         group.arrival = message;
-        for (uint32_t exchange : m_messagesOf.of(message)) {
+        for (uint32_t exchange : messagesOf.of(message)) {
             const auto members = m_graph.membersOf(m_graph.exchanges[exchange]);
             const bool send = members[0].rank == rank;
             group.transfer = (send ? members[0] : members[1]).transfer;
@@ -186,15 +191,18 @@ std::vector<PipelineParts::Run> PipelineParts::runsOf(int rank, const Calls& cal
 
 void PipelineParts::learnKeys() {
     for (const auto& [who, runs] : m_runs) {
-        const std::vector<PlannedRun> planned = planStage(m_shape, m_places.stages.at(who.first));
+        const std::vector<PlannedRun>& planned = planOf(who.first);
         for (size_t i = 0; i < planned.size(); ++i) {
             // The last one holds the optimizer, too.
             if (planned[i].work.size() != 1 || i + 1 == planned.size()) continue;
             const bool forward = planned[i].work.front().part == StepPart::forward;
-            std::map<uint32_t, double>& ns = forward ? m_forwardNs : m_backwardNs;
+            KernelTimes& ns = forward ? m_forwardNs : m_backwardNs;
             for (TaskId call : runs[i].calls)
-                forEachKernel(
-                    call, [&](TaskId kernel) { ns[keyOf(kernel)] += static_cast<double>(m_graph.durationNs[kernel]); });
+                forEachKernel(call, [&](TaskId kernel) {
+                    if (keyOf(kernel) >= ns.size()) ns.resize(keyOf(kernel) + 1);
+                    std::optional<double>& known = ns[keyOf(kernel)];
+                    known = known.value_or(0) + static_cast<double>(m_graph.durationNs[kernel]);
+                });
         }
     }
 }
@@ -202,8 +210,7 @@ void PipelineParts::learnKeys() {
 double PipelineParts::direction(TaskId call) const {
     double sum = 0;
     forEachKernel(call, [&](TaskId kernel) {
-        const double ahead = text::valueAt(m_forwardNs, keyOf(kernel)),
-                     back = text::valueAt(m_backwardNs, keyOf(kernel));
+        const double ahead = timeIn(m_forwardNs, kernel).value_or(0), back = timeIn(m_backwardNs, kernel).value_or(0);
         if (ahead + back > 0) sum += static_cast<double>(m_graph.durationNs[kernel]) * (ahead - back) / (ahead + back);
     });
     return sum;
@@ -222,12 +229,12 @@ size_t PipelineParts::splitPoint(const Calls& calls, bool forwardFirst) const {
 }
 
 StageStep PipelineParts::taken(int rank, std::vector<Run> runs) const {
-    const std::vector<PlannedRun> planned = planStage(m_shape, m_places.stages.at(rank));
+    const std::vector<PlannedRun>& planned = planOf(rank);
     StageStep parts;
     Calls &head = parts.passes[{StepPart::head}], &tail = parts.passes[{StepPart::tail}];
-    const auto computes = [&](TaskId call, const std::map<uint32_t, double>& pass) {
+    const auto computes = [&](TaskId call, const KernelTimes& pass) {
         bool any = false;
-        forEachKernel(call, [&](TaskId kernel) { any = any || pass.count(keyOf(kernel)) != 0; });
+        forEachKernel(call, [&](TaskId kernel) { any = any || timeIn(pass, kernel).has_value(); });
         return any;
     };
     for (size_t i = 0; i < planned.size(); ++i) {
@@ -264,6 +271,11 @@ StageStep PipelineParts::taken(int rank, std::vector<Run> runs) const {
         if (i + 1 < planned.size()) parts.groups.push_back(runs[i].group);
     }
     return parts;
+}
+
+uint32_t PipelineParts::computeLane(int rank) const {
+    const auto lane = m_computeLanes.find(rank);
+    return lane == m_computeLanes.end() ? kNoLane : lane->second;
 }
 
 std::vector<TaskId> PipelineParts::kernelsOf(const Calls& calls) const {

@@ -25,6 +25,9 @@ constexpr double kLongestLeadNs = 1e9;  // a lead has 32 bits: 4.29 s, with what
 /// A pass of a step: which calls of which ranks belong together.
 using Instance = std::pair<int, Pass>;
 
+/// Calls that begin or end a step.
+using StepCalls = std::map<TaskId, StepMark>;
+
 /// A group of the new schedule.
 struct PlayedGroup {
     int rank = 0;
@@ -60,9 +63,10 @@ class Rebuild {
         }
         for (const StepMark& mark : m_graph.marks)
             for (const Edge& edge : m_graph.edgesOf(mark.task)) {
-                if (m_graph.onHost(edge.from)) m_marks.emplace(edge.from, mark);
+                if (m_graph.onHost(edge.from)) m_marks[mark.rank].emplace(edge.from, mark);
             }
         m_markedByDevice = m_marks.empty();
+        for (int stage = 0; stage < shape.stages; ++stage) m_plans.push_back(planStage(shape, stage));
     }
 
     TaskGraph run() {
@@ -85,7 +89,8 @@ class Rebuild {
             m_deviceLanes.clear();
             for (uint32_t lane = 0; lane < m_graph.lanes.size(); ++lane)
                 if (m_graph.lanes[lane].rank == rank && !m_graph.lanes[lane].host) m_deviceLanes.push_back(lane);
-            m_computeLane = m_parts->index().compute(rank).lane;
+            m_ownMarks = &m_marks[rank];
+            m_computeLane = m_parts->computeLane(rank);
             if (m_size != 1) m_sizes = sizesOf(rank);
             for (int step : m_steps) playStep(step, stage);
             endSteps();
@@ -179,12 +184,16 @@ class Rebuild {
     Sizes sizesOf(int rank) const {
         std::map<uint32_t, double> first, others, ns;  // by kernel key: how many, and what all of `others` take
         double firsts = 0, passes = 0, tailNs = 0;
+        std::vector<TaskId> computes;
         for (int step : m_parts->steps())
             for (const auto& [pass, calls] : m_parts->step(rank, step).passes) {
+                const std::vector<TaskId> kernels = m_parts->kernelsOf(calls);
+                std::ranges::copy_if(kernels, std::back_inserter(computes),
+                                     [&](TaskId kernel) { return m_graph.info[kernel].lane == m_computeLane; });
                 const bool backward = pass.part == StepPart::backward;
                 if (!backward && pass.part != StepPart::tail) continue;
                 (pass.micro == 0 ? firsts : passes) += backward ? 1 : 0;
-                for (TaskId kernel : m_parts->kernelsOf(calls)) {
+                for (TaskId kernel : kernels) {
                     const uint32_t key = m_graph.info[kernel].detail;
                     const auto kernelNs = static_cast<double>(m_graph.durationNs[kernel]);
                     if (backward) ++(pass.micro == 0 ? first : others)[key];
@@ -192,7 +201,7 @@ class Rebuild {
                 }
             }
         Sizes sizes;
-        sizes.emptyNs = emptyKernelNs(m_graph, m_parts->index().compute(rank));
+        sizes.emptyNs = emptyKernelNs(m_graph, computes);
         double addedNs = 0;
         for (const auto& [key, count] : others) {
             const double each = count / passes;
@@ -243,7 +252,7 @@ class Rebuild {
             if (const StepMark* mark = recordedMark(step, false)) playMark(*mark, kNoTask);
         constexpr Pass kHead{StepPart::head}, kTail{StepPart::tail};
         play({step, kHead}, {parts.passes.at(kHead), true});
-        for (const PlannedRun& run : planStage(m_shape, stage)) {
+        for (const PlannedRun& run : m_plans[static_cast<size_t>(stage)]) {
             for (const Pass& pass : run.work) {
                 if (m_shape.passByPass) m_awaited = inputOf(pass, stage);
                 play({step, pass}, source(parts, pass));
@@ -290,8 +299,8 @@ class Rebuild {
             if (mark != nullptr) playMark(*mark, kNoTask);
             return;
         }
-        for (const auto& [call, mark] : m_marks) {
-            if (mark.rank != m_rank || mark.closes || mark.step != m_steps.back() + 1) continue;
+        for (const auto& [call, mark] : *m_ownMarks) {
+            if (mark.closes || mark.step != m_steps.back() + 1) continue;
             play({mark.step, Pass{StepPart::head}}, {{call}, true});
             return;
         }
@@ -353,7 +362,7 @@ class Rebuild {
             }
             if (m_graph.info[task].kind == TaskKind::arrival) playTransfer(task, copy);
         }
-        if (const auto mark = m_marks.find(call); mark != m_marks.end()) playMark(mark->second, played);
+        if (const auto mark = m_ownMarks->find(call); mark != m_ownMarks->end()) playMark(mark->second, played);
         return played;
     }
 
@@ -478,9 +487,10 @@ class Rebuild {
     std::shared_ptr<const PipelineParts> m_parts;
     PipelinePlaces m_places;
     PipelineShape m_shape;
-    double m_size;                    // of a micro-batch, as a multiple of the recorded ones'
-    Sizes m_sizes;                    // of the rank
-    const std::vector<int>& m_steps;  // those that are played
+    std::vector<std::vector<PlannedRun>> m_plans;  // by stage
+    double m_size;                                 // of a micro-batch, as a multiple of the recorded ones'
+    Sizes m_sizes;                                 // of the rank
+    const std::vector<int>& m_steps;               // those that are played
     GraphDraft m_draft;
     int m_rank = 0;
     GroupCosts m_costs;
@@ -492,7 +502,8 @@ class Rebuild {
     std::map<std::tuple<bool, int, int>, TaskId> m_received;  // by activation, micro-batch, sender's place: in the step
     std::vector<std::pair<TaskId, uint32_t>> m_clone;         // by task of the graph: its last copy, and in which pass
     std::vector<uint32_t> m_exchangeOf;                       // by arrival: its collective
-    std::map<TaskId, StepMark> m_marks;                       // by call that begins or ends a step
+    std::map<int, StepCalls> m_marks;                         // by rank
+    const StepCalls* m_ownMarks = nullptr;                    // of the rank
     bool m_markedByDevice = false;                            // no call does
     std::set<int64_t> m_gradients;
     double m_alphaNs;  // start-up of a message

@@ -289,7 +289,7 @@ void Resend::mergeUpdates(const RoundMember& member, const std::vector<int64_t>&
     for (const std::vector<TaskId>& kernels : places)
         for (TaskId kernel : kernels)
             if (m_index.launchOf(kernel) == kNoTask || m_index.launched(m_index.launchOf(kernel)) != 1) return;
-    const int64_t emptyNs = emptyKernelNs(m_graph, compute);
+    const int64_t emptyNs = emptyKernelNs(m_graph, compute.kernels);
     size_t first = 0;
     for (int64_t last : ready) {
         const auto at = std::ranges::find(member.ready, last);

@@ -173,7 +173,7 @@ void changeCopies(double factor, bool isCast, const std::set<uint32_t>& lanes, T
         const ComputeLane& compute = index.compute(graph.rankOf(task));
         if (compute.lane == info.lane) continue;
         const auto [empty, isNew] = emptyNs.try_emplace(graph.rankOf(task), 0);
-        if (isNew) empty->second = emptyKernelNs(graph, compute);
+        if (isNew) empty->second = emptyKernelNs(graph, compute.kernels);
         const int64_t ns = graph.durationNs[task];
         graph.durationNs[task] = std::max(std::min(ns, empty->second), scaledNs(ns, left));
     }

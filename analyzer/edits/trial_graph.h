@@ -77,29 +77,31 @@ class GradientTraffic {
     mutable std::vector<std::vector<std::optional<BackwardWait>>> m_waits;    // the same
 };
 
-/// How often: where often, the pipeline that was read for a change is kept for the next one (what sums gradients always
-/// is). Reading it takes a tenth of a play's time, and half of its memory.
-enum class Tried : uint8_t { once, often };
-
 class TrialGraph {
   public:
-    /// Both must outlive it.
-    TrialGraph(const TaskGraph& graph, const Analysis& analysis, Tried tried = Tried::often)
-        : m_graph(graph), m_analysis(analysis), m_tried(tried) {}
+    /// Of a graph that many changes are tried on: what is read of it is kept. All must outlive it.
+    TrialGraph(const TaskGraph& graph, const Analysis& analysis) : m_graph(graph), m_analysis(analysis) {}
+    /// Of one that has been changed and that one more change is made of. What a change of times leaves as it was is
+    /// read, and kept, of the graph that was changed, `from` (nullptr: not known), and else not kept.
+    TrialGraph(const TaskGraph& graph, const Analysis& analysis, const TrialGraph* from)
+        : m_graph(graph), m_analysis(analysis), m_isChanged(true), m_from(from) {}
 
     const TaskGraph& graph() const { return m_graph; }
     const Analysis& analysis() const { return m_analysis; }
     /// The schedule of graph(): the analysis' own where it has it, and as long as that lives; else it is played for
     /// each caller, and not kept here: it is 16 bytes a task, and few changes ask for it.
     [[nodiscard]] std::shared_ptr<const Schedule> schedule() const;
-    /// Both throw EditError where the job has none.
+    /// Throws EditError where the job has none, as pipeline() does.
     const GradientTraffic& gradients() const;
+    /// Which calls are a pass's does not go by what they take after a change: it is read of the graph as it was before
+    /// its times were changed.
     [[nodiscard]] std::shared_ptr<const PipelineParts> pipeline() const;
 
   private:
     const TaskGraph& m_graph;
     const Analysis& m_analysis;
-    Tried m_tried;
+    bool m_isChanged = false;
+    const TrialGraph* m_from = nullptr;
     mutable std::mutex m_reading;                             // of what follows
     mutable std::optional<GradientTraffic> m_gradients;       // none: not asked for yet
     mutable std::shared_ptr<const PipelineParts> m_pipeline;  // none: not kept

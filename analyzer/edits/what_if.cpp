@@ -134,18 +134,16 @@ ChangedJob unchangedJob(const Analysis& analysis) {
     return {analysis.replay.graph, {}, analysis.replay.unchangedStepsNs};
 }
 
-void change(ChangedJob& job, const Edit& edit, const Analysis& analysis) {
+void change(ChangedJob& job, const Edit& edit, const Analysis& analysis, const TrialGraph* from) {
     if (job.effect.changesLayout())
-        edit.apply(job.graph, present(analysis, job.effect), job.effect);
+        edit.apply(job.graph, present(analysis, job.effect), job.effect, from);
     else
-        edit.apply(job.graph, analysis, job.effect);
+        edit.apply(job.graph, analysis, job.effect, from);
     setSteps(job, analysis, std::vector(job.stepsNs));
 }
 
-TrialJob::TrialJob(const Analysis& analysis, Tried tried)
-    : m_analysis(analysis),
-      m_job{{}, {}, analysis.replay.unchangedStepsNs},
-      m_trial(analysis.replay.graph, analysis, tried) {}
+TrialJob::TrialJob(const Analysis& analysis)
+    : m_analysis(analysis), m_job{{}, {}, analysis.replay.unchangedStepsNs}, m_trial(analysis.replay.graph, analysis) {}
 
 TrialJob::TrialJob(ChangedJob job, const Analysis& analysis)
     : m_analysis(analysis),
@@ -158,7 +156,7 @@ ChangedJob TrialJob::with(const Edits& edits, Outlook outlook) const {
     job.effect.outlook = outlook;
     job.graph = edits.front()->applied(m_trial, job.effect);
     setSteps(job, m_analysis, m_job.stepsNs);
-    for (const auto& edit : edits | std::views::drop(1)) change(job, *edit, m_analysis);
+    for (const auto& edit : edits | std::views::drop(1)) change(job, *edit, m_analysis, &m_trial);
     return job;
 }
 

@@ -53,14 +53,15 @@ std::vector<double> stepsNs(const Analysis& analysis, const TaskGraph& graph, co
 /// Unchanged.
 ChangedJob unchangedJob(const Analysis& analysis);
 
-/// Adds a change to those made so far. Throws EditError and leaves `job` in any state.
-void change(ChangedJob& job, const Edit& edit, const Analysis& analysis);
+/// Adds a change to those made so far. `from`: of what they were made of, where that is still there. Throws EditError
+/// and leaves `job` in any state.
+void change(ChangedJob& job, const Edit& edit, const Analysis& analysis, const TrialGraph* from = nullptr);
 
 /// A job that many changes are tried on and that stays as it is.
 class TrialJob {
   public:
     /// Unchanged: without a copy of its graph. `analysis` must outlive it.
-    explicit TrialJob(const Analysis& analysis, Tried tried = Tried::often);
+    explicit TrialJob(const Analysis& analysis);
     TrialJob(ChangedJob job, const Analysis& analysis);
     TrialJob(const TrialJob&) = delete;
     TrialJob& operator=(const TrialJob&) = delete;

@@ -140,6 +140,13 @@ struct TaskGraph {
     std::vector<StepMark> marks;  // by (rank, step, closes)
 
     size_t size() const { return durationNs.size(); }
+    /// One is a copy of the other, or both are of a third, and they differ in durations and leads alone: tasks have the
+    /// same numbers in both.
+    bool differsInTimesAlone(const TaskGraph& other) const {
+        return before.data() == other.before.data() && firstEdge.data() == other.firstEdge.data() &&
+               edges.data() == other.edges.data() && info.data() == other.info.data() &&
+               exchanges.data() == other.exchanges.data() && members.data() == other.members.data();
+    }
     std::span<const Edge> edgesOf(TaskId task) const {
         return {edges.data() + firstEdge[task], edges.data() + firstEdge[task + 1]};
     }

@@ -158,7 +158,7 @@ TEST(Price, ATypicalStepCountsWhereMostGainAndTheMeanWhereFewDo) {
 /// Four hands, of whom the one that began last ends first.
 class LastFirst : public Players {
   public:
-    LastFirst(const job::Analysis& analysis, std::vector<Play>& made) : m_analysis(analysis), m_made(made) {}
+    LastFirst(const job::Analysis& analysis, std::vector<Play>& made) : m_player(analysis), m_made(made) {}
     size_t hands() const override { return 4; }
     size_t free() const override { return hands() - m_begun.size(); }
     void begin(size_t number, const Play& what) override {
@@ -170,11 +170,11 @@ class LastFirst : public Players {
     std::pair<size_t, Played> ended() override {
         const auto [number, what] = m_begun.back();
         m_begun.pop_back();
-        return {number, play(m_analysis, what)};
+        return {number, m_player.play(what)};
     }
 
   private:
-    const job::Analysis& m_analysis;
+    const Player m_player;
     std::vector<Play>& m_made;
     std::vector<std::pair<size_t, Play>> m_begun;
 };
@@ -251,7 +251,7 @@ TEST(Price, ThreadsMayBeLeftWithPlaysThatNobodyTakes) {
 
 TEST(Price, APlayTellsWhyAChangeCannotBeMade) {
     const job::Analysis analysis = test::SmallJob().analysis();
-    const Played played = play(analysis, {.changes = {edits::parseChange("balance:ranks=77")}});
+    const Played played = Player(analysis).play({.changes = {edits::parseChange("balance:ranks=77")}});
     EXPECT_FALSE(played.impossible.empty());
     EXPECT_TRUE(played.stepsNs.empty());
 }

@@ -44,11 +44,12 @@ int expectSamePlays(const Analysis& here) {
     EXPECT_TRUE(there.replay.unchanged.endNs.empty());
     EXPECT_EQ(there.replay.graph.before.values(), here.replay.graph.before.values());
     EXPECT_EQ(there.replay.graph.firstEdge.values(), here.replay.graph.firstEdge.values());
+    const diagnose::Player ours(here), theirs(there);
     int possible = 0;
     for (const std::string& text : changes()) {
         for (const edits::Outlook outlook : {edits::Outlook::expected, edits::kOutlooks[0]}) {
             const diagnose::Play what{{edits::parseChange(text)}, outlook};
-            const diagnose::Played expected = diagnose::play(here, what), played = diagnose::play(there, what);
+            const diagnose::Played expected = ours.play(what), played = theirs.play(what);
             EXPECT_EQ(played.impossible, expected.impossible) << text;
             EXPECT_EQ(played.stepsNs, expected.stepsNs) << text;
             EXPECT_EQ(played.open, expected.open) << text;
@@ -57,7 +58,7 @@ int expectSamePlays(const Analysis& here) {
             possible += expected.impossible.empty() ? 1 : 0;
         }
     }
-    EXPECT_EQ(diagnose::play(there, {.instant = true}).stepsNs, diagnose::play(here, {.instant = true}).stepsNs);
+    EXPECT_EQ(theirs.play({.instant = true}).stepsNs, ours.play({.instant = true}).stepsNs);
     return possible;
 }
 
