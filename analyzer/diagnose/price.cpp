@@ -155,7 +155,8 @@ void setSaving(const Repair& repair, double stepNs) {
 void tellAlone(Plays& plays, const std::vector<double>& unchanged, const std::vector<Repair>& repairs) {
     std::vector<Play> each;
     for (const Repair& repair : repairs) each.push_back({repair.finding->changes});
-    plays.expect(each);
+    each.push_back({.instant = true});  // as in judge()
+    plays.expect(std::move(each));
     for (const Repair& repair : repairs) {
         const Played& job = plays.of({repair.finding->changes});
         if (!job.impossible.empty()) continue;
@@ -176,6 +177,7 @@ std::optional<Ceiling> judge(Plays& plays, const std::vector<double>& unchanged,
     std::vector<Play> less;
     for (const Repair& repair : repairs)
         if (repair.small) less.push_back(playOf(repairs, repair.finding));
+    less.push_back({.instant = true});  // what the report asks for in any case
     plays.expect(std::move(less));
     for (Repair& repair : repairs) {
         if (!repair.small) continue;

@@ -280,6 +280,37 @@ TEST(StructuralEdits, AStepUnlikeTheOthersStandsForNone) {
     for (size_t i = 0; i < again.size(); ++i) EXPECT_NEAR(again[i], changed.stepsNs[i], 1);
 }
 
+TEST(StructuralEdits, APipelineIsReadOnceForAllThatChangesItsTimes) {
+    const PipelineShape two{"1f1b", 2, 2, 1};
+    const job::Analysis analysis = pipelineAnalysis(two);
+    const replay::TaskGraph graph = pipelineSteps(3, two, 2);
+    const TrialGraph recorded(graph, analysis);
+    replay::TaskGraph slower = graph;
+    for (int64_t& ns : slower.durationNs) ns *= 2;
+    EXPECT_EQ(TrialGraph(slower, analysis, &recorded).pipeline(), recorded.pipeline());
+    EXPECT_NE(TrialGraph(slower, analysis, nullptr).pipeline(), recorded.pipeline());
+    replay::TaskGraph other = slower;
+    removeEdges(other, [](replay::TaskId, const replay::Edge& edge) { return edge.kind == replay::WaitKind::event; });
+    EXPECT_NE(TrialGraph(other, analysis, &recorded).pipeline(), recorded.pipeline());
+}
+
+TEST(StructuralEdits, APipelineReadBeforeItsTimesChangedIsMadeAnewAsOneReadAfterwards) {
+    const PipelineShape four{"1f1b", 4, 8, 1};
+    job::Analysis analysis = pipelineAnalysis(four);
+    analysis.replay.graph = pipelineSteps(4, four, 8);
+    analysis.replay.steps = {0, 1, 2, 3};
+    analysis.replay.playUnchanged();
+    Edits edits = parseEdits({"micro-batches:count=16"});
+    edits.insert(edits.begin(), std::make_unique<Edit>(GraphChange([](replay::TaskGraph& graph, const auto&, auto&) {
+                     for (replay::TaskId task = 0; task < graph.size(); ++task)
+                         if (graph.rankOf(task) == 1) graph.durationNs[task] *= 2;
+                 })));
+    ChangedJob each = unchangedJob(analysis);
+    for (const auto& edit : edits) change(each, *edit, analysis);
+    EXPECT_EQ(TrialJob(analysis).with(edits, Outlook::expected).stepsNs, each.stepsNs);
+    EXPECT_NE(TrialJob(analysis).with(parseEdits({"micro-batches:count=16"}), Outlook::expected).stepsNs, each.stepsNs);
+}
+
 TEST(StructuralEdits, AScheduleIsPlayedAsIfItHadBeenRecorded) {
     for (const PipelineShape& from :
          {PipelineShape{"1f1b", 4, 8, 1}, PipelineShape{"gpipe", 4, 8, 1}, PipelineShape{"interleaved", 4, 8, 2}})
