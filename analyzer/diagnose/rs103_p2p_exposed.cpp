@@ -55,12 +55,13 @@ bool crossesNodes(const job::Analysis& analysis, const job::PipelineTimes& times
 }
 
 Changes instantMessages(const job::Analysis& analysis, const job::Finding&) {
-    Changes changes;
+    std::vector<int> communicators;
     for (const auto& [id, role] : analysis.layout.roles)
         if (const facts::Communicator* group = analysis.facts.findCommunicator(id);
-            role == facts::CommRole::pipeline && (group == nullptr || !analysis.replay.hasLeftOut(group->ranks)))
-            changes.push_back({"speed", {{"factor", "inf"}, {"communicator", std::to_string(id)}}});
-    return changes;
+            role == facts::CommRole::pipeline && group != nullptr && !analysis.replay.hasLeftOut(group->ranks))
+            communicators.push_back(static_cast<int>(id));
+    if (communicators.empty()) return {};
+    return {{"speed", {{"factor", "inf"}, {"communicator", job::listText(communicators)}}}};
 }
 
 void detectExposedP2p(const job::Analysis& analysis, Claims& claims, std::vector<job::Finding>& findings) {

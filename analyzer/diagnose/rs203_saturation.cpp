@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "analyzer/costs/nccl_formulas.h"
 #include "analyzer/costs/reached_share.h"
@@ -412,14 +414,16 @@ Changes fewerBytes(const job::Analysis& analysis, const job::Finding& f) {
         transferNs[exchange.communicatorId] +=
             static_cast<double>(graph.durationNs[graph.membersOf(exchange).front().transfer]);
     }
-    Changes changes;
-    for (const auto& [id, ns] : transferNs) {
-        const double tooMuch = f.costNs * static_cast<double>(analysis.replay.steps.size());
+    // A large job has hundreds of groups: in whole percent they are fifty changes at most.
+    std::map<std::string, std::vector<int>> communicators;  // by what is left of their bytes
+    const double tooMuch = f.costNs * static_cast<double>(analysis.replay.steps.size());
+    for (const auto& [id, ns] : transferNs)
         if (ns > 0)
-            changes.push_back({"bytes",
-                               {{"factor", fmt::format("{:.3g}", std::clamp(1 - tooMuch / ns, 0.01, kHalf))},
-                                {"communicator", std::to_string(id)}}});
-    }
+            communicators[fmt::format("{:g}", std::round(100 * std::clamp(1 - tooMuch / ns, 0.01, kHalf)) / 100)]
+                .push_back(static_cast<int>(id));
+    Changes changes;
+    for (const auto& [factor, ids] : communicators)
+        changes.push_back({"bytes", {{"factor", factor}, {"communicator", job::listText(ids)}}});
     return changes;
 }
 

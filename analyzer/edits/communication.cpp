@@ -178,7 +178,7 @@ struct AlgorithmTo {
     store::Protocol protocol = store::Protocol::unknown;
     bool automatic = false;             // what NCCL takes where no variable tells it: the cheapest that it has
     store::Op op = store::Op::unknown;  // unknown: every one
-    std::optional<int64_t> communicator;
+    std::vector<int> communicators;     // none: all
 };
 
 /// A collective as the cost model asks for it; nothing for messages and what has no size.
@@ -208,7 +208,7 @@ const Exchange* recordedBefore(const Analysis& analysis, const TaskGraph& graph,
 /// Collectives run with another algorithm or protocol of NCCL. Times are the recorded ones x what measurements, else
 /// NCCL's cost model, say of the two choices (costs/collective_cost.h).
 void changeAlgorithm(const AlgorithmTo& to, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
-    if (to.communicator) checkCommunicator(analysis, *to.communicator);
+    for (const int id : to.communicators) checkCommunicator(analysis, id);
     const costs::CollectiveCost& cost = analysis.cost;
     const costs::SeenChoices& seen = cost.evidence().seen();
     const std::optional<costs::NcclVersion> version = costs::ncclVersionOf(analysis.facts);
@@ -232,7 +232,7 @@ void changeAlgorithm(const AlgorithmTo& to, TaskGraph& graph, const Analysis& an
     bool found = false;
     for (size_t i = 0; i < graph.exchanges.size(); ++i) {
         const Exchange& exchange = graph.exchanges[i];
-        if (to.communicator && exchange.communicatorId != *to.communicator) continue;
+        if (!to.communicators.empty() && !isNamed(to.communicators, exchange.communicatorId)) continue;
         if (to.op != store::Op::unknown && exchange.op != to.op) continue;
         const Exchange* recorded = recordedBefore(analysis, graph, i);
         std::optional<costs::Message> message = recorded != nullptr
@@ -281,7 +281,7 @@ std::unique_ptr<Edit> parseAlgorithm(EditArguments& arguments) {
     const std::string algorithm = arguments.text("algo").value_or("");
     const std::string protocol = arguments.text("proto").value_or("");
     const std::string op = arguments.text("op").value_or("");
-    to.communicator = arguments.communicator();
+    to.communicators = arguments.communicators();
     if (algorithm.empty() && protocol.empty()) arguments.refuse("algo or proto is missing");
     to.automatic = algorithm == "auto";
     if (!to.automatic && !algorithm.empty() &&

@@ -148,6 +148,10 @@ std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>&
     return replayed;
 }
 
+bool isNamed(const std::vector<int>& named, int64_t communicator) {
+    return std::ranges::binary_search(named, communicator, {}, [](int id) { return static_cast<int64_t>(id); });
+}
+
 void checkCommunicator(const Analysis& analysis, int64_t wanted) {
     if (analysis.facts.communicators.count(wanted) != 0) return;
     std::string known;

@@ -29,6 +29,8 @@ class EditArguments {
     /// "3", "0+4", "0-3+7"; empty when the key is not given.
     std::vector<int> ranks(std::string_view key = "ranks");
     std::optional<int64_t> communicator();
+    /// As ranks().
+    std::vector<int> communicators() { return ranks("communicator"); }
     void finish() const;
 
     /// Ends with an EditError that shows the syntax.
@@ -56,6 +58,9 @@ std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>&
 
 /// Throws EditError with the communicators of the run unless `id` is one of them.
 void checkCommunicator(const Analysis& analysis, int64_t id);
+
+/// Whether a communicator is one of those that were named; `named` are sorted.
+bool isNamed(const std::vector<int>& named, int64_t communicator);
 
 // What reads the arguments of each family: the registry lists them with their syntax.
 

@@ -22,18 +22,18 @@ constexpr std::array kFamilies{
                "shared evenly",
                "balance", parseBalance},
     EditFamily{"speed",
-               "speed:factor=F[,ranks=R+R][,kernel=NAME*] | speed:factor=F,communicator=ID | "
+               "speed:factor=F[,ranks=R+R][,kernel=NAME*] | speed:factor=F,communicator=ID+ID | "
                "speed:factor=F,links=intra|inter|rank[,ranks=R+R][,limit=peak]",
-               "kernels of ranks or of a name, or transfers of a communicator or a class of links, F times as fast",
+               "kernels of ranks or of a name, or transfers of communicators or a class of links, F times as fast",
                "speed:factor=2", parseSpeed},
     EditFamily{"network", "network[:ideal=latency|bandwidth|both]",
                "transfers without start-up time, without time for their bytes, or without any", "network",
                parseNetwork},
     EditFamily{
-        "algorithm", "algorithm:algo=auto|ring|tree|...[,proto=ll|ll128|simple][,op=allreduce][,communicator=ID]",
+        "algorithm", "algorithm:algo=auto|ring|tree|...[,proto=ll|ll128|simple][,op=allreduce][,communicator=ID+ID]",
         "collectives with another algorithm or protocol of NCCL, or with what it takes where no variable tells it",
         "algorithm:algo=auto algorithm:algo=ring algorithm:algo=tree", parseAlgorithm},
-    EditFamily{"bytes", "bytes:factor=F[,communicator=ID]",
+    EditFamily{"bytes", "bytes:factor=F[,communicator=ID+ID]",
                "gradients, or all of a communicator, with F times the bytes", "bytes:factor=0.5", parseBytes},
     EditFamily{"gradients", "gradients[:dtype=bf16|fp16]", "gradients that travel as fp32 travel in 16 bit",
                "gradients", parseGradients},

@@ -13,17 +13,18 @@
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/text/plain_text.h"
+#include "analyzer/text/units.h"
 
 namespace rankscope::edits {
 namespace {
 
-/// What a Speed edit makes faster. One of kernels (of ranks, of a name), or transfers (of a communicator, a class of
+/// What a Speed edit makes faster. One of kernels (of ranks, of a name), or transfers (of communicators, a class of
 /// links, the links of ranks).
 struct SpeedOf {
     double factor = 1;
     std::vector<int> ranks;  // kernels, or links with `links` "rank"
     std::string kernel;      // name, with * for any characters; empty: all kernels
-    std::optional<int64_t> communicator;
+    std::vector<int> communicators;
     std::string links;      // "": none; "intra", "inter", "rank": every exchange that a rank of `ranks` takes part in
     bool upToPeak = false;  // no transfer gets faster than the configured links give
 };
@@ -49,16 +50,39 @@ int64_t transferNs(int64_t ns, double startUpNs, double factor) {
     return std::llround(fixed + (static_cast<double>(ns) - fixed) * factor);
 }
 
-/// Start-up of an exchange, 0 and a remark where it is unknown.
-double knownStartUpNs(const TaskGraph& graph, const Analysis& analysis, const Exchange& exchange, EditEffect& effect) {
-    const double ns = startUpNs(graph, analysis, exchange);
-    if (ns < 0)
-        effect.assume(
-            fmt::format("start-up time on communicator {} is unknown (one size of message, no configured link): its "
-                        "transfers count as bytes only",
-                        exchange.communicatorId));
-    return std::max(0.0, ns);
-}
+/// Start-up times of exchanges.
+class StartUps {
+  public:
+    StartUps(const TaskGraph& graph, const Analysis& analysis) : m_graph(graph), m_analysis(analysis) {}
+
+    /// 0 where it is unknown.
+    double ns(const Exchange& exchange) {
+        const double ns = startUpNs(m_graph, m_analysis, exchange);
+        if (ns < 0) m_unknown.insert(static_cast<int>(exchange.communicatorId));
+        return std::max(0.0, ns);
+    }
+
+    /// Of all that ns() was asked for.
+    void tellUnknown(EditEffect& effect) const {
+        if (m_unknown.empty()) return;
+        constexpr size_t kMostListed = 8;
+        std::vector<std::string> listed = text::rankRanges({m_unknown.begin(), m_unknown.end()});
+        if (listed.size() > kMostListed) {
+            listed.resize(kMostListed);
+            listed.push_back("…");
+        }
+        const bool one = m_unknown.size() == 1;
+        effect.assume(fmt::format(
+            "start-up time on communicator{} {} is unknown (one size of message, no configured link): {} transfers "
+            "count as bytes only",
+            one ? "" : "s", fmt::join(listed, ", "), one ? "its" : "their"));
+    }
+
+  private:
+    const TaskGraph& m_graph;
+    const Analysis& m_analysis;
+    std::set<int> m_unknown;  // communicators
+};
 
 std::string kernelNames(const TaskGraph& graph, const Analysis& analysis) {
     std::string names;
@@ -100,12 +124,12 @@ void speedUpKernels(const SpeedOf& what, TaskGraph& graph, const Analysis& analy
 }
 
 void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
-    if (what.communicator) checkCommunicator(analysis, *what.communicator);
+    for (const int id : what.communicators) checkCommunicator(analysis, id);
     const std::vector<int>& ranks = what.ranks;
     if (what.links == "rank") checkRecorded(analysis, ranks);
     bool found = false;
     const auto concerned = [&](const Exchange& exchange) {
-        if (what.communicator && exchange.communicatorId != *what.communicator) return false;
+        if (!what.communicators.empty()) return isNamed(what.communicators, exchange.communicatorId);
         if (what.links == "inter" && !spansNodes(graph, analysis, exchange)) return false;
         if (what.links == "intra" && spansNodes(graph, analysis, exchange)) return false;
         if (what.links != "rank" || ranks.empty()) return true;
@@ -115,16 +139,18 @@ void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& ana
         const facts::Communicator* group = analysis.facts.findCommunicator(exchange.communicatorId);
         return group != nullptr && std::ranges::any_of(group->ranks, concerns);
     };
+    StartUps startUps(graph, analysis);
     changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
         found = true;
-        const int64_t faster = transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), 1 / what.factor);
+        const int64_t faster = transferNs(ns, startUps.ns(exchange), 1 / what.factor);
         const double peak = what.upToPeak ? peakNs(graph, analysis, exchange) : -1;
         // What is at its peak already stays as it is.
         return peak > 0 && peak > static_cast<double>(faster) ? std::min(ns, static_cast<int64_t>(peak)) : faster;
     });
+    startUps.tellUnknown(effect);
     if (found) return;
-    if (what.communicator) refuseCommunicator(analysis, *what.communicator);
+    if (!what.communicators.empty()) refuseCommunicator(analysis, what.communicators.front());
     throw EditError("no transfer of this run goes over such a link",
                     "links: intra (inside a node), inter (between nodes), or links of ranks that communicate");
 }
@@ -132,7 +158,7 @@ void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& ana
 /// Kernels take 1 / factor of their time. Of a transfer the start-up time (alpha of the fit, or of the configured peak)
 /// stays, the rest becomes 1 / factor.
 void speedUp(const SpeedOf& what, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
-    if (what.communicator || !what.links.empty())
+    if (!what.communicators.empty() || !what.links.empty())
         speedUpTransfers(what, graph, analysis, effect);
     else
         speedUpKernels(what, graph, analysis);
@@ -140,11 +166,13 @@ void speedUp(const SpeedOf& what, TaskGraph& graph, const Analysis& analysis, Ed
 
 /// Transfers without their start-up time, without their bytes' time, or without any.
 void idealNetwork(bool noLatency, bool noBytes, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
+    StartUps startUps(graph, analysis);
     changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) -> int64_t {
         if (noLatency && noBytes) return 0;
-        const double startUp = std::min(static_cast<double>(ns), knownStartUpNs(graph, analysis, exchange, effect));
+        const double startUp = std::min(static_cast<double>(ns), startUps.ns(exchange));
         return std::llround(noLatency ? static_cast<double>(ns) - startUp : startUp);
     });
+    startUps.tellUnknown(effect);
 }
 
 /// By how much a message with `factor` of its bytes may take longer or shorter than latency and bytes say: what
@@ -179,23 +207,24 @@ void changeCopies(double factor, bool isCast, const std::set<uint32_t>& lanes, T
     }
 }
 
-/// Transfers of gradients, or of one communicator, with `factor` of their bytes. What they lose to compute beside them,
-/// and to collectives of their communicator that keep their bytes, does not shrink with these.
-void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyFullPrecision, TaskGraph& graph,
+/// Transfers of gradients, or of these communicators, with `factor` of their bytes. What they lose to compute beside
+/// them, and to collectives of their communicator that keep their bytes, does not shrink with these.
+void changeVolume(double factor, const std::vector<int>& communicators, bool onlyFullPrecision, TaskGraph& graph,
                   const Analysis& analysis, EditEffect& effect) {
-    if (communicator) checkCommunicator(analysis, *communicator);
+    for (const int id : communicators) checkCommunicator(analysis, id);
     bool found = false;
     const auto concerned = [&](const Exchange& exchange) {
-        if (communicator ? exchange.communicatorId != *communicator
-                         : !growsWithReplicas(analysis.layout.role(exchange.communicatorId, exchange.op)))
+        if (communicators.empty() ? !growsWithReplicas(analysis.layout.role(exchange.communicatorId, exchange.op))
+                                  : !isNamed(communicators, exchange.communicatorId))
             return false;
         return !onlyFullPrecision || exchange.dataType == store::DataType::f32;
     };
     const BesideCompute besideCompute(graph, analysis);
     const std::vector<int64_t> besideNs =
         besideOthersNs(graph, simulate(graph), [&](const Exchange& exchange) { return !concerned(exchange); });
+    StartUps startUps(graph, analysis);
     const auto aloneNs = [&](const Exchange& exchange, int64_t ns) {
-        const int64_t expected = transferNs(ns, knownStartUpNs(graph, analysis, exchange, effect), factor);
+        const int64_t expected = transferNs(ns, startUps.ns(exchange), factor);
         if (effect.outlook != Outlook::dear && effect.outlook != Outlook::cheap) return expected;
         const double error = 1 + otherSizeError(analysis, exchange, factor);
         const int64_t other = scaledNs(expected, effect.outlook == Outlook::dear ? error : 1 / error);
@@ -217,6 +246,7 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
         const int64_t alone = aloneNs(exchange, std::max<int64_t>(0, ns - toCompute - stays));
         return alone + toCompute + std::min(stays, alone);
     });
+    startUps.tellUnknown(effect);
     if (found && factor != 1) {
         effect.open = true;
         changeCopies(factor, onlyFullPrecision, lanes, graph, effect);
@@ -229,7 +259,7 @@ void changeVolume(double factor, std::optional<int64_t> communicator, bool onlyF
     if (!found && onlyFullPrecision)
         throw EditError("no gradients travel as float32 in this run",
                         "bytes:factor=F changes what travels in any type");
-    if (!found && communicator) refuseCommunicator(analysis, *communicator);
+    if (!found && !communicators.empty()) refuseCommunicator(analysis, communicators.front());
     if (!found) throw EditError("no gradients are known to travel in this run");
     for (size_t i = 0; i < graph.exchanges.size(); ++i)
         if (const int64_t bytes = graph.exchanges[i].bytes; concerned(graph.exchanges[i]) && bytes > 0)
@@ -242,11 +272,11 @@ std::unique_ptr<Edit> parseSpeed(EditArguments& arguments) {
     SpeedOf what;
     what.ranks = arguments.ranks();
     what.kernel = arguments.text("kernel").value_or("");
-    what.communicator = arguments.communicator();
+    what.communicators = arguments.communicators();
     what.links = arguments.word("links", {"intra", "inter", "rank"}, "");
     what.upToPeak = arguments.word("limit", {"peak", "none"}, "none") == "peak";
     what.factor = arguments.requiredPositive("factor");
-    const int transfers = (what.communicator ? 1 : 0) + (what.links.empty() ? 0 : 1);
+    const int transfers = (what.communicators.empty() ? 0 : 1) + (what.links.empty() ? 0 : 1);
     if (transfers > 1) arguments.refuse("either communicator or links");
     if (transfers == 1 && !what.kernel.empty()) arguments.refuse("either kernels or transfers");
     if (what.upToPeak && transfers == 0) arguments.refuse("limit goes with transfers");
@@ -263,12 +293,12 @@ std::unique_ptr<Edit> parseNetwork(EditArguments& arguments) {
 std::unique_ptr<Edit> parseBytes(EditArguments& arguments) {
     const double factor = arguments.requiredPositive("factor");
     if (std::isinf(factor)) arguments.refuse("factor is 'inf', but bytes are counted");
-    return editBy(changeVolume, factor, arguments.communicator(), false);
+    return editBy(changeVolume, factor, arguments.communicators(), false);
 }
 
 std::unique_ptr<Edit> parseGradients(EditArguments& arguments) {
     arguments.word("dtype", {"bf16", "fp16"}, "bf16");
-    return editBy(changeVolume, 0.5, std::optional<int64_t>(), true);
+    return editBy(changeVolume, 0.5, std::vector<int>(), true);
 }
 
 }  // namespace rankscope::edits
