@@ -137,28 +137,45 @@ double endsNs(const job::Analysis& analysis, std::span<const facts::CommTask> ta
     return sum;
 }
 
-/// Its time is what bytes and link make of it: the peak is known and its messages are not slower than that.
-bool runsAsItShould(const job::Analysis& analysis, int64_t communicator) {
-    const auto where = analysis.facts.communicators.find(communicator);
-    if (where == analysis.facts.communicators.end() || !peakIsKnown(analysis, where->second)) return false;
-    return std::none_of(analysis.linkProbes.begin(), analysis.linkProbes.end(), [&](const job::LinkProbe& probe) {
-        return probe.communicatorId == communicator && probe.slow();
-    });
+/// Communicators whose time is what bytes and link make of it: the peak is known, their messages are not slower than
+/// that, and no member's link is called slow, found, noted or suspected: by other messages perhaps, but these go over
+/// it, too.
+std::set<int64_t> runningAsTheyShould(const job::Analysis& analysis, const std::vector<job::Finding>& findings) {
+    std::set<int64_t> slow;
+    for (const job::LinkProbe& probe : analysis.linkProbes)
+        if (probe.slow()) slow.insert(probe.communicatorId);
+    std::set<int> slowLinks;  // ranks
+    for (const job::Finding& finding : findings)
+        if (finding.id == kSlowLink.id) slowLinks.insert(finding.ranks.begin(), finding.ranks.end());
+    std::set<int64_t> running;
+    for (const auto& [id, communicator] : analysis.facts.communicators)
+        if (!slow.contains(id) && peakIsKnown(analysis, communicator) &&
+            std::ranges::none_of(communicator.ranks, [&](int rank) { return slowLinks.contains(rank); }))
+            running.insert(id);
+    return running;
 }
 
 class Accountant {
   public:
     Accountant(const job::Analysis& analysis, const Claims& claims, const std::vector<job::Finding>& findings)
-        : m_analysis(analysis), m_claims(claims), m_findings(findings), m_certain(certain(analysis, findings)) {
+        : m_analysis(analysis),
+          m_claims(claims),
+          m_findings(findings),
+          m_certain(certain(analysis, findings)),
+          m_healthy(runningAsTheyShould(analysis, findings)) {
         for (const CommunicatorClass& where : communicatorClasses(analysis))
             for (const job::Finding& finding : findings)
                 if (finding.id == kSaturation.id && finding.verdict != job::Verdict::inconclusive &&
                     finding.communicator && where.ids.count(*finding.communicator) != 0)
                     m_saturated.insert(where.ids.begin(), where.ids.end());
-        for (const job::Finding& finding : findings)
+        for (const job::Finding& finding : findings) {
             if (finding.verdict == job::Verdict::found) addExpected(finding);
-        for (const facts::Pipeline& pipeline : analysis.layout.pipelines)
+            m_named[finding.id].insert(finding.ranks.begin(), finding.ranks.end());
+        }
+        for (const facts::Pipeline& pipeline : analysis.layout.pipelines) {
             m_bubble = std::max(m_bubble, pipeline.theoreticalBubble());
+            m_inPipelines.insert(pipeline.stages.begin(), pipeline.stages.end());
+        }
     }
 
     Accounting run() {
@@ -184,7 +201,7 @@ class Accountant {
         accountForTransfer(rank, step, left);
         accountForSavings(rank.rank, left);
         // The schedule's own bubble, where no finding has taken it.
-        if (m_analysis.layout.pipelineOf(rank.rank) != nullptr)
+        if (m_inPipelines.contains(rank.rank))
             m_ledger.take(rank.rank, left, kSchedule,
                           std::max(0.0, m_bubble * static_cast<double>(attribution.stepNs) - m_taken),
                           {Exposed::waiting, Exposed::idle});
@@ -229,7 +246,7 @@ class Accountant {
             }
             const facts::CommRole role = m_analysis.layout.role(communicator);
             if (ns <= 0 || role == facts::CommRole::unknown || role == facts::CommRole::control) continue;
-            const bool asItShould = runsAsItShould(m_analysis, communicator) && !usesASlowLink(communicator);
+            const bool asItShould = m_healthy.contains(communicator);
             healthy = healthy && asItShould;
             if (asItShould && (role == facts::CommRole::activations || role == facts::CommRole::experts))
                 activations += ns;
@@ -264,17 +281,8 @@ class Accountant {
     }
 
     bool namedBy(const std::string& id, int rank) const {
-        return std::any_of(m_findings.begin(), m_findings.end(), [&](const job::Finding& f) {
-            return f.id == id && std::find(f.ranks.begin(), f.ranks.end(), rank) != f.ranks.end();
-        });
-    }
-
-    /// A member's link is called slow, found, noted or suspected: by other messages perhaps, but these go over it, too.
-    bool usesASlowLink(int64_t communicator) const {
-        const auto where = m_analysis.facts.communicators.find(communicator);
-        return where != m_analysis.facts.communicators.end() &&
-               std::any_of(where->second.ranks.begin(), where->second.ranks.end(),
-                           [this](int rank) { return namedBy(kSlowLink.id, rank); });
+        const auto named = m_named.find(id);
+        return named != m_named.end() && named->second.contains(rank);
     }
 
     double savingOf(const std::string& id, int64_t communicator) const {
@@ -299,9 +307,12 @@ class Accountant {
     std::map<std::string, double> m_savings;  // of findings, ns per step
     std::map<std::pair<std::string, int>, double>
         m_lostTo;  // by finding and victim: what it loses to the ranks that the finding names, ns per step
-    std::set<int64_t> m_saturated;  // communicators whose volume a finding or note calls too much
-    double m_bubble = 0;            // of the schedule, share of the step
-    double m_taken = 0;             // by the bubble in the step at hand, ns
+    std::set<int64_t> m_saturated;                 // communicators whose volume a finding or note calls too much
+    std::set<int64_t> m_healthy;                   // communicators that run as they should
+    std::set<int> m_inPipelines;                   // ranks
+    std::map<std::string, std::set<int>> m_named;  // by diagnosis: ranks that its findings name
+    double m_bubble = 0;                           // of the schedule, share of the step
+    double m_taken = 0;                            // by the bubble in the step at hand, ns
     Ledger m_ledger;
 };
 

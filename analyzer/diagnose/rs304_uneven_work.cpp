@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "analyzer/diagnose/detect.h"
@@ -60,22 +61,24 @@ class SameKernels {
   public:
     SameKernels(const job::Analysis& analysis, const std::vector<size_t>& group)
         : m_isSummarised(isSummarised(analysis)) {
+        std::map<std::pair<facts::KernelKey, int>, Counts> byKernel;
         for (size_t i = 0; i < group.size(); ++i)
             for (const facts::KernelStatistics& kernel : analysis.ranks[group[i]].kernels) {
                 const int step = m_isSummarised ? 0 : kernel.step;
                 if (m_isSummarised && !std::ranges::binary_search(analysis.steps, kernel.step)) continue;
-                Counts& counts = m_counts[{kernel.key, step}];
+                Counts& counts = byKernel[{kernel.key, step}];
                 counts.byMember.resize(group.size());
                 counts.byMember[i] += kernel.count;
                 counts.mostInStep = std::max<int64_t>(counts.mostInStep, kernel.count);
             }
+        for (const auto& [kernel, counts] : byKernel) {
+            const auto [least, most] = std::ranges::minmax(counts.byMember);
+            if (most - least <= (m_isSummarised && least > 0 ? counts.mostInStep : 0)) m_sames.insert(kernel);
+        }
     }
 
     bool contains(const facts::KernelKey& key, int step) const {
-        const auto counts = m_counts.find({key, m_isSummarised ? 0 : step});
-        if (counts == m_counts.end()) return false;
-        const auto [least, most] = std::ranges::minmax(counts->second.byMember);
-        return most - least <= (m_isSummarised && least > 0 ? counts->second.mostInStep : 0);
+        return m_sames.contains({key, m_isSummarised ? 0 : step});
     }
 
   private:
@@ -84,7 +87,7 @@ class SameKernels {
         int64_t mostInStep = 0;
     };
     bool m_isSummarised;
-    std::map<std::pair<facts::KernelKey, int>, Counts> m_counts;
+    std::set<std::pair<facts::KernelKey, int>> m_sames;  // by step
 };
 
 std::vector<Work> workOf(const job::Analysis& analysis, const std::vector<size_t>& group,

@@ -295,14 +295,14 @@ void addPairs(const Analysis& analysis, const std::vector<UndisturbedMessage>& m
     }
 }
 
-/// The slowness of the fastest sibling of the probe's only kind, itself among them.
-double fastestAlike(const std::vector<LinkProbe*>& siblings, const LinkProbe& probe) {
-    double fastest = probe.slowness;
-    if (probe.kinds.empty()) return fastest;
-    const LinkKind& kind = probe.kinds.begin()->first;
+/// The slowness of the fastest of these by kind.
+std::map<LinkKind, double> fastestByKind(const std::vector<LinkProbe*>& siblings) {
+    std::map<LinkKind, double> fastest;
     for (const LinkProbe* sibling : siblings)
-        if (const auto at = sibling->kinds.find(kind); at != sibling->kinds.end())
-            fastest = std::min(fastest, at->second);
+        for (const auto& [kind, slowness] : sibling->kinds) {
+            double& known = fastest.try_emplace(kind, slowness).first->second;
+            known = std::min(known, slowness);
+        }
     return fastest;
 }
 
@@ -326,11 +326,17 @@ void compareSiblings(std::vector<LinkProbe>& probes) {
         if (allKindsSlow(siblings))
             for (LinkProbe* probe : siblings) probe->kink = 1;
         const double fastest = (*std::ranges::min_element(siblings, {}, &LinkProbe::slowness))->slowness;
+        const std::map<LinkKind, double> ofKind = fastestByKind(siblings);
         for (LinkProbe* probe : siblings) {
-            if (siblings.size() == 1)
+            if (siblings.size() == 1) {
                 probe->compareWithOthers();
-            else
-                probe->compareWithSiblings(fastest, fastestAlike(siblings, *probe));
+                continue;
+            }
+            // Of the probe's only kind, itself among them.
+            const double alike = probe->kinds.empty()
+                                     ? probe->slowness
+                                     : std::min(probe->slowness, ofKind.at(probe->kinds.begin()->first));
+            probe->compareWithSiblings(fastest, alike);
         }
     }
 }
