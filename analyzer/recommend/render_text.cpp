@@ -112,7 +112,7 @@ std::string curveText(const costs::CostCurve& curve) {
     const bool named =
         key.choice.algorithm != store::Algorithm::unknown || key.choice.protocol != store::Protocol::unknown;
     std::string text =
-        fmt::format("  {:<14} {:>2} x {:<4} {:<22}", store::toText(key.op), key.shape.nodes, key.shape.ranks,
+        fmt::format("  {:<14} {:>2} x {:<4} {:<20}", store::toText(key.op), key.shape.nodes, key.shape.ranks,
                     named ? fmt::format("{}/{}", orAny(costs::ncclName(key.choice.algorithm)),
                                         orAny(costs::ncclName(key.choice.protocol)))
                           : "NCCL's choice");
@@ -144,34 +144,37 @@ std::string bodyText(const Recommendation& r, double stepNs, size_t columns) {
     return out;
 }
 
-std::string heading(const text::Painter& paint, std::string_view words) {
-    return "\n" + paint.bold(words) + "\n";
+/// What stands in front of the words: `first`.
+std::string heading(const text::Painter& paint, size_t columns, std::string_view words, std::string_view first = {}) {
+    std::string lines = text::wrapped(words, first, columns);
+    lines.pop_back();
+    return "\n" + paint.bold(lines) + "\n";
 }
 
 /// Says to keep what is there; empty where some setting is advised.
-std::string keepText(const Advice& advice, const text::Painter& paint) {
+std::string keepText(const Advice& advice, const text::Painter& paint, size_t columns) {
     if (std::ranges::any_of(advice.recommendations,
                             [](const Recommendation& r) { return r.kind == AdviceKind::setting; }))
         return "";
     if (!advice.death.empty())
-        return heading(paint,
+        return heading(paint, columns,
                        "No setting is predicted to make a step faster by more than chance. First find out why the job "
                        "died.");
     const char* what = !advice.recommendations.empty() ? "the settings as they are: none"
                        : advice.limits.empty()         ? "everything as it is: no setting"
                                                        : "as it is what could be judged: no setting of it";
-    return heading(paint, fmt::format("Keep {} is predicted to gain more than chance.", what));
+    return heading(paint, columns, fmt::format("Keep {} is predicted to gain more than chance.", what));
 }
 
 /// Tells the sizes to avoid first; what is said of a table is a warning.
-std::string notesText(const Advice& advice, const text::Painter& paint) {
+std::string notesText(const Advice& advice, const text::Painter& paint, size_t columns) {
     using Kind = costs::TableNote::Kind;
     std::string kinks, warnings;
     for (const costs::TableNote& note : advice.notes) {
         const bool kink = note.kind == Kind::kink;
-        (kink ? kinks : warnings) += (kink ? "  " : "warning: ") + noteText(note) + "\n";
+        (kink ? kinks : warnings) += text::wrapped(noteText(note), kink ? "  " : "warning: ", columns);
     }
-    if (!kinks.empty()) kinks = heading(paint, "Sizes to avoid") + kinks;
+    if (!kinks.empty()) kinks = heading(paint, columns, "Sizes to avoid") + kinks;
     return kinks + (warnings.empty() ? "" : "\n" + warnings);
 }
 
@@ -203,17 +206,18 @@ std::string renderAdviceText(const Advice& advice, bool colour, size_t columns) 
                       "\n";
     if (!advice.death.empty())
         out += paint.bold(advice.death) + "\nNo setting here answers that; what follows is of the steps before it.\n";
-    if (!advice.judge.empty()) out += fmt::format("judged by {}\n", advice.judge);
+    if (!advice.judge.empty()) out += text::wrapped("judged by " + advice.judge, {}, columns);
     out += fmt::format("NCCL {}; a gain counts from {} a step\n", advice.nccl ? advice.nccl->text() : "version unknown",
                        text::durationText(advice.noiseNs));
     const std::vector<std::string> nothing = advice.whyNothingJudged();
     if (!nothing.empty()) {
-        out += heading(paint, fmt::format("{} could be judged, because:",
-                                          advice.recommendations.empty() ? "Nothing" : "No setting"));
+        out += heading(
+            paint, columns,
+            fmt::format("{} could be judged, because:", advice.recommendations.empty() ? "Nothing" : "No setting"));
         for (const std::string& why : nothing) out += text::wrapped(why, "  ", columns);
     } else {
         for (const std::string& limit : advice.limits) out += text::wrapped("not judged: " + limit, {}, columns);
-        out += keepText(advice, paint);
+        out += keepText(advice, paint, columns);
     }
     double ofNs = advice.stepNs;  // of the mean step where rare ones alone gain
     for (const Recommendation& r : advice.recommendations) ofNs = std::max(ofNs, r.meanStepNs);
@@ -224,29 +228,36 @@ std::string renderAdviceText(const Advice& advice, bool colour, size_t columns) 
                            : r.kind == AdviceKind::program           ? "In the program: "
                            : r.certainty == Certainty::tryAndMeasure ? "Try and measure: "
                                                                      : "";
-        out += heading(paint, fmt::format("{}. {}{}", r.number, kind, r.title)) + bodyText(r, advice.stepNs, columns);
-    }
-    if (!advice.alternatives.empty())
-        out += "\n" + paint.bold("Alternatives") +
-               ": they set the same things otherwise, or gain nothing beside them. Each by itself; in no file of "
-               "settings but a tuner table\n";
-    for (const Recommendation& r : advice.alternatives)
-        out += heading(paint, fmt::format("{}: {}{}",
-                                          r.alternativeTo > 0 ? fmt::format("Instead of {}", r.alternativeTo) : "Or",
-                                          r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) +
+        out += heading(paint, columns, kind + r.title, fmt::format("{}. ", r.number)) +
                bodyText(r, advice.stepNs, columns);
+    }
+    if (!advice.alternatives.empty()) {
+        constexpr std::string_view kTitle = "Alternatives";
+        const std::string lines =
+            text::wrapped(fmt::format("{}: they set the same things otherwise, or gain nothing beside them. Each by "
+                                      "itself; in no file of settings but a tuner table",
+                                      kTitle),
+                          {}, columns);
+        out += "\n" + paint.bold(kTitle) + lines.substr(kTitle.size());
+    }
+    for (const Recommendation& r : advice.alternatives)
+        out +=
+            heading(paint, columns,
+                    fmt::format("{}: {}{}", r.alternativeTo > 0 ? fmt::format("Instead of {}", r.alternativeTo) : "Or",
+                                r.certainty == Certainty::tryAndMeasure ? "try and measure " : "", r.title)) +
+            bodyText(r, advice.stepNs, columns);
     const bool onTop = std::ranges::any_of(advice.recommendations, [](const Recommendation& r) {
         return r.alone && r.certainty == Certainty::recommended;
     });
     if (!advice.kept.empty())
-        out += onTop ? heading(paint, "Looked at on top of these settings, and left as it is") : "\n";
+        out += onTop ? heading(paint, columns, "Looked at on top of these settings, and left as it is") : "\n";
     for (const KeptDefault& kept : advice.kept) out += text::wrapped(kept.area + ": " + kept.why, {}, columns);
     if (!advice.curves.empty())
-        out += heading(paint,
+        out += heading(paint, columns,
                        "Measured times of collectives (nodes x ranks; start-up + rate x bytes for each algorithm and "
                        "protocol)");
     for (const costs::CostCurve& curve : advice.curves) out += curveText(curve);
-    out += notesText(advice, paint);
+    out += notesText(advice, paint, columns);
     return out;
 }
 
