@@ -152,8 +152,7 @@ bool isNamed(const std::vector<int>& named, int64_t communicator) {
     return std::ranges::binary_search(named, communicator, {}, [](int id) { return static_cast<int64_t>(id); });
 }
 
-void checkCommunicator(const Analysis& analysis, int64_t wanted) {
-    if (analysis.facts.communicators.count(wanted) != 0) return;
+std::string communicatorsText(const Analysis& analysis) {
     std::string known;
     int listed = 0;
     for (const auto& [id, name] : facts::communicatorNames(analysis.facts, analysis.layout)) {
@@ -163,8 +162,12 @@ void checkCommunicator(const Analysis& analysis, int64_t wanted) {
         }
         known += fmt::format("{}{} ({})", known.empty() ? "" : "; ", id, name);
     }
-    throw EditError(fmt::format("there is no communicator {} in this run", wanted),
-                    known.empty() ? "the run has none" : "communicators: " + known);
+    return known.empty() ? "the run has none" : "communicators: " + known;
+}
+
+void checkCommunicator(const Analysis& analysis, int64_t wanted) {
+    if (analysis.facts.communicators.count(wanted) == 0)
+        throw EditError(fmt::format("there is no communicator {} in this run", wanted), communicatorsText(analysis));
 }
 
 }  // namespace rankscope::edits

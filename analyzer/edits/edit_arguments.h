@@ -59,6 +59,9 @@ std::vector<int> recordedRanks(const Analysis& analysis, const std::vector<int>&
 /// Throws EditError with the communicators of the run unless `id` is one of them.
 void checkCommunicator(const Analysis& analysis, int64_t id);
 
+/// "communicators: 1 (data parallel 0-7); …": those of the run, for hints.
+std::string communicatorsText(const Analysis& analysis);
+
 /// Whether a communicator is one of those that were named; `named` are sorted.
 bool isNamed(const std::vector<int>& named, int64_t communicator);
 

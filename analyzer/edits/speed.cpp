@@ -115,12 +115,17 @@ void speedUpKernels(const SpeedOf& what, TaskGraph& graph, const Analysis& analy
     }
 }
 
-/// Nothing of the graph is its.
-[[noreturn]] void refuseCommunicator(const Analysis& analysis, int64_t communicator) {
-    if (analysis.replay.hasLeftOut(analysis.facts.communicators.at(communicator).ranks))
-        throw EditError(fmt::format("communicator {} is of ranks that others stand for in the replay", communicator),
+/// Nothing of the graph is theirs.
+[[noreturn]] void refuseCommunicators(const Analysis& analysis, const std::vector<int>& communicators) {
+    const bool one = communicators.size() == 1;
+    const std::string named = fmt::format("communicator{} {}", one ? "" : "s", job::listText(communicators));
+    if (std::ranges::any_of(communicators, [&](int id) {
+            return analysis.replay.hasLeftOut(analysis.facts.communicators.at(id).ranks);
+        }))
+        throw EditError(fmt::format("{} {} of ranks that others stand for in the replay", named, one ? "is" : "are"),
                         "name one like it: replayed are " + replayedText(analysis));
-    throw EditError(fmt::format("communicator {} carries nothing in this run", communicator));
+    throw EditError(fmt::format("{} {} nothing in this run", named, one ? "carries" : "carry"),
+                    communicatorsText(analysis));
 }
 
 void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
@@ -150,7 +155,7 @@ void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& ana
     });
     startUps.tellUnknown(effect);
     if (found) return;
-    if (!what.communicators.empty()) refuseCommunicator(analysis, what.communicators.front());
+    if (!what.communicators.empty()) refuseCommunicators(analysis, what.communicators);
     throw EditError("no transfer of this run goes over such a link",
                     "links: intra (inside a node), inter (between nodes), or links of ranks that communicate");
 }
@@ -259,7 +264,7 @@ void changeVolume(double factor, const std::vector<int>& communicators, bool onl
     if (!found && onlyFullPrecision)
         throw EditError("no gradients travel as float32 in this run",
                         "bytes:factor=F changes what travels in any type");
-    if (!found && !communicators.empty()) refuseCommunicator(analysis, communicators.front());
+    if (!found && !communicators.empty()) refuseCommunicators(analysis, communicators);
     if (!found) throw EditError("no gradients are known to travel in this run");
     for (size_t i = 0; i < graph.exchanges.size(); ++i)
         if (const int64_t bytes = graph.exchanges[i].bytes; concerned(graph.exchanges[i]) && bytes > 0)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "analyzer/diagnose/diagnosis.h"
+#include "analyzer/edits/edit.h"
 #include "tests/unit/analyzer/found.h"
 #include "tests/unit/analyzer/jobs.h"
 
@@ -152,6 +154,17 @@ TEST(ExposedP2p, LongMessagesAreFoundAndShortOnesAreNot) {
     const double measured = report.run.stepNs - without.run.stepNs;
     EXPECT_LE(report.findings[0].costNs, measured + 0.01 * report.run.stepNs);
     EXPECT_GE(report.findings[0].costNs, 0.7 * measured);  // what neighbours wait for in turn is seen as waiting
+}
+
+TEST(ExposedP2p, TheMessagesOfAllPipelinesAreOneChange) {
+    job::Analysis analysis;
+    for (const int id : {1, 2, 3, 5, 6}) {
+        analysis.layout.roles[id] = id == 6 ? facts::CommRole::gradients : facts::CommRole::pipeline;
+        analysis.facts.communicators[id].ranks = {2 * id, 2 * id + 1};
+    }
+    analysis.replay.leftOut = {6, 7};  // other replicas stand for communicator 3
+    EXPECT_EQ(findDiagnosis("RS103")->repair(analysis, {}),
+              std::vector{edits::parseChange("speed:factor=inf,communicator=1-2+5")});
 }
 
 TEST(ExposedP2p, JustUnderTheThresholdIsANote) {

@@ -133,6 +133,27 @@ TEST(Price, SaturationSavesWhatHidesWithFewerBytes) {
     EXPECT_EQ(findings[1].changes, std::vector{edits::parseChange("bytes:factor=0.5,communicator=7")});
 }
 
+TEST(Price, GroupsThatAreToSendAsFewBytesAreOneChange) {
+    job::Analysis analysis = test::SmallJob{.reductions = 4}.analysis();
+    for (const int64_t id : {5, 6, 7, 8}) {
+        analysis.layout.roles[id] = facts::CommRole::gradients;
+        analysis.facts.communicators[id] = analysis.facts.communicators.at(test::SmallJob::kCommunicator);
+    }
+    replay::TaskGraph& graph = analysis.replay.graph;
+    for (size_t i = 0; i < graph.exchanges.size(); ++i) {
+        replay::Exchange& exchange = graph.exchanges.own(i);
+        exchange.communicatorId = static_cast<uint32_t>(5 + i % 4);
+        if (exchange.communicatorId == 8)
+            for (const replay::ExchangeMember& member : graph.membersOf(exchange))
+                graph.durationNs[member.transfer] *= 10;
+    }
+    job::Finding finding = found("RS203", {0, 1}, 24);
+    finding.communicator = test::SmallJob::kCommunicator;
+    EXPECT_EQ(findDiagnosis("RS203")->repair(analysis, finding),
+              (std::vector{edits::parseChange("bytes:factor=0.2,communicator=5-7"),
+                           edits::parseChange("bytes:factor=0.5,communicator=8")}));
+}
+
 TEST(Price, ABadReplayPricesNothing) {
     job::Analysis analysis = test::SmallJob().analysis();
     analysis.replay.measuredStepNs = 201 * 1.05;

@@ -82,6 +82,34 @@ TEST(Edits, OfATransferOnlyTheBytesGetFaster) {
     EXPECT_EQ(test::stepAfter(analysis, {"gradients:dtype=bf16"}), 191);
 }
 
+TEST(Edits, SeveralCommunicatorsAreNamedAtOnce) {
+    job::Analysis analysis = test::SmallJob().analysis();
+    analysis.facts.communicators[8] = analysis.facts.communicators[9] = analysis.facts.communicators.at(7);
+    EXPECT_EQ(test::stepAfter(analysis, {"speed:factor=2,communicator=7-9"}), 186);
+    EXPECT_EQ(test::stepAfter(analysis, {"bytes:factor=0.5,communicator=7+9"}), 186);
+    EXPECT_EQ(refusal(analysis, "speed:factor=2,communicator=8+9"), "communicators 8-9 carry nothing in this run");
+    EXPECT_EQ(refusal(analysis, "speed:factor=2,communicator=7-10"), "there is no communicator 10 in this run");
+    EXPECT_EQ(refusal(analysis, "speed:factor=2,communicator=7,links=intra"),
+              "change 'speed:factor=2,communicator=7,links=intra': either communicator or links");
+}
+
+TEST(Edits, UnknownStartUpTimesAreToldInOneSentence) {
+    const auto assumed = [](const job::Analysis& analysis) {
+        return TrialJob(analysis).with(parseEdits({"speed:factor=2,links=intra"}), Outlook::expected).effect.assumed;
+    };
+    job::Analysis analysis = test::SmallJob{.reductions = 3}.analysis();
+    EXPECT_EQ(assumed(analysis),
+              std::vector<std::string>{"start-up time on communicator 7 is unknown (one size of message, no configured "
+                                       "link): its transfers count as bytes only"});
+    for (int64_t id : {5, 6}) analysis.facts.communicators[id] = analysis.facts.communicators.at(7);
+    replay::TaskGraph& graph = analysis.replay.graph;
+    for (size_t i = 0; i < graph.exchanges.size(); ++i)
+        graph.exchanges.own(i).communicatorId = static_cast<uint32_t>(5 + i % 3);
+    EXPECT_EQ(assumed(analysis),
+              std::vector<std::string>{"start-up time on communicators 5-7 is unknown (one size of message, no "
+                                       "configured link): their transfers count as bytes only"});
+}
+
 TEST(Edits, AnIdealNetworkHasNoLatencyOrNoBytesOrNeither) {
     job::Analysis analysis = test::SmallJob().analysis();
     addFit(analysis, 10);
