@@ -16,39 +16,46 @@ struct Pace {
     double totalNs = 0;
 };
 
-/// By kernel key: each rank's usual duration and total.
-std::vector<std::map<int, Pace>> paces(const TaskGraph& graph) {
+/// Of a kernel key: each rank's usual duration and total.
+struct Paces {
+    std::map<int, Pace> byRank;
+    std::vector<double> ofPeers;  // medianNs of ranks that are not named, sorted
+};
+
+/// By kernel key; `changed` are the ranks that are named.
+std::vector<Paces> paces(const TaskGraph& graph, const std::vector<int>& changed) {
     std::vector<std::map<int, std::vector<double>>> samples(graph.kernelKeys.size());
     for (TaskId task = 0; task < graph.size(); ++task) {
         const TaskInfo& info = graph.info[task];
         if (info.kind != TaskKind::kernel || info.detail >= samples.size()) continue;
         samples[info.detail][graph.rankOf(task)].push_back(static_cast<double>(graph.durationNs[task]));
     }
-    std::vector<std::map<int, Pace>> result(samples.size());
+    std::vector<Paces> result(samples.size());
     for (size_t key = 0; key < samples.size(); ++key) {
         for (auto& [rank, durations] : samples[key]) {
-            Pace& pace = result[key][rank];
+            Pace& pace = result[key].byRank[rank];
             for (double ns : durations) pace.totalNs += ns;
             pace.medianNs = facts::median(std::move(durations));
+            if (!std::ranges::binary_search(changed, rank)) result[key].ofPeers.push_back(pace.medianNs);
         }
+        std::ranges::sort(result[key].ofPeers);
     }
     return result;
 }
 
 /// By kernel key: what a rank's kernels are to be multiplied by. Kernels that no peer runs follow the others of their
 /// rank.
-std::vector<double> factorsOf(int rank, const std::vector<int>& changed,
-                              const std::vector<std::map<int, Pace>>& paces) {
+std::vector<double> factorsOf(int rank, bool isNamed, const std::vector<Paces>& paces) {
     std::vector<double> factors(paces.size(), 0);
     double before = 0, after = 0;
     for (size_t key = 0; key < paces.size(); ++key) {
-        const auto own = paces[key].find(rank);
-        if (own == paces[key].end() || own->second.medianNs <= 0) continue;
-        std::vector<double> peers;
-        for (const auto& [peer, pace] : paces[key])
-            if (peer != rank && !std::ranges::binary_search(changed, peer)) peers.push_back(pace.medianNs);
-        if (peers.empty()) continue;
-        factors[key] = facts::median(std::move(peers)) / own->second.medianNs;
+        const auto own = paces[key].byRank.find(rank);
+        if (own == paces[key].byRank.end() || own->second.medianNs <= 0) continue;
+        const std::vector<double>& peers = paces[key].ofPeers;
+        if (peers.size() < (isNamed ? 1 : 2)) continue;
+        const double usualNs =
+            isNamed ? facts::medianOfSorted(peers) : facts::medianOfOthers(peers, own->second.medianNs);
+        factors[key] = usualNs / own->second.medianNs;
         before += own->second.totalNs;
         after += own->second.totalNs * factors[key];
     }
@@ -62,7 +69,10 @@ void shareKernels(TaskGraph& graph, const Analysis& analysis) {
     std::unordered_map<int, int> stageOf;  // by rank; -1 without a pipeline
     std::map<int, int> ranksOfStage;
     for (int rank : recordedRanks(analysis, {})) ++ranksOfStage[stageOf[rank] = analysis.layout.stageOf(rank)];
-    using Share = std::map<int, double>;                    // by rank, ns
+    struct Share {
+        std::map<int, double> byRank;  // ns
+        double totalNs = 0;
+    };
     std::map<std::tuple<int, int, int32_t>, Share> shares;  // by stage, step and kernel name
     const auto shareOf = [&](TaskId task) -> Share& {
         return shares[{stageOf[graph.rankOf(task)], graph.info[task].step,
@@ -72,17 +82,19 @@ void shareKernels(TaskGraph& graph, const Analysis& analysis) {
         return graph.info[task].kind == TaskKind::kernel && graph.info[task].detail < graph.kernelKeys.size();
     };
     for (TaskId task = 0; task < graph.size(); ++task)
-        if (isKernel(task)) shareOf(task)[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
+        if (isKernel(task)) {
+            Share& share = shareOf(task);
+            share.byRank[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
+            share.totalNs += static_cast<double>(graph.durationNs[task]);
+        }
     for (TaskId task = 0; task < graph.size(); ++task) {
         if (!isKernel(task)) continue;
         const Share& share = shareOf(task);
         const int ranks = ranksOfStage[stageOf[graph.rankOf(task)]];
         // What not every rank runs at all cannot be shared by sizes.
-        if (static_cast<int>(share.size()) < ranks) continue;
-        double total = 0;
-        for (const auto& [rank, ns] : share) total += ns;
-        const double own = share.at(graph.rankOf(task));
-        if (own > 0) graph.durationNs[task] = scaledNs(graph.durationNs[task], total / ranks / own);
+        if (static_cast<int>(share.byRank.size()) < ranks) continue;
+        const double own = share.byRank.at(graph.rankOf(task));
+        if (own > 0) graph.durationNs[task] = scaledNs(graph.durationNs[task], share.totalNs / ranks / own);
     }
 }
 
@@ -121,9 +133,9 @@ void balanceSpeed(const std::vector<int>& wanted, TaskGraph& graph, const Analys
     if (!wanted.empty() && ranks.size() == recordedRanks(analysis, {}).size())
         throw EditError("all ranks are to be balanced, and none is left to compare with", "name the slow ones only");
     if (analysis.ranks.size() < 2) throw EditError("the run has one rank: there is none to compare with");
-    const std::vector<std::map<int, Pace>> all = paces(graph);
+    const std::vector<Paces> all = paces(graph, wanted);
     std::map<int, std::vector<double>> factors;
-    for (int rank : ranks) factors[rank] = factorsOf(rank, wanted, all);
+    for (int rank : ranks) factors[rank] = factorsOf(rank, !wanted.empty(), all);
     for (TaskId task = 0; task < graph.size(); ++task) {
         const TaskInfo& info = graph.info[task];
         if (info.kind != TaskKind::kernel || info.detail >= all.size()) continue;

@@ -34,6 +34,19 @@ double median(std::vector<double> values) {
     return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
+double medianOfSorted(const std::vector<double>& values) {
+    if (values.empty()) return 0;
+    return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+double medianOfOthers(const std::vector<double>& sorted, double left) {
+    if (sorted.size() < 2) return 0;
+    const auto gone = static_cast<size_t>(std::ranges::lower_bound(sorted, left) - sorted.begin());
+    const auto at = [&](size_t place) { return sorted[place < gone ? place : place + 1]; };
+    const size_t others = sorted.size() - 1;
+    return (at((others - 1) / 2) + at(others / 2)) / 2;
+}
+
 double robustDeviation(const std::vector<double>& values) {
     if (values.size() < 2) return 0;
     const double centre = median(values);

@@ -24,6 +24,10 @@ struct Estimate {
 
 double mean(const std::vector<double>& values);
 double median(std::vector<double> values);
+/// The same of values in ascending order.
+double medianOfSorted(const std::vector<double>& values);
+/// The same without one of them, `left`: what one differs from the others by, without sorting them for each.
+double medianOfOthers(const std::vector<double>& sorted, double left);
 
 /// Returns the standard deviation, from the median absolute deviation (1.4826 x MAD, right for normal noise), which a
 /// few far values do not move; 0 for fewer than two.
