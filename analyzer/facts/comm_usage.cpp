@@ -195,7 +195,7 @@ int typicalStep(const RankSummary& rank, const RankFacts& facts) {
     return analysed.empty() ? -1 : static_cast<int>(analysed[analysed.size() / 2]);
 }
 
-std::map<int64_t, CommUsage> commUsages(const TraceFacts& facts, const std::vector<RankSummary>& ranks) {
+std::map<int64_t, CommUsage> commUsages(const TraceFacts& facts, std::span<const RankSummary> ranks) {
     std::map<int64_t, CommUsage> usages;
     for (const RankSummary& rank : ranks) {
         const RankFacts* known = facts.findRank(rank.rank);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "analyzer/facts/layout.h"
@@ -46,7 +47,7 @@ int typicalStep(const RankSummary& rank, const RankFacts& facts);
 
 /// Reads the usage of each communicator, seen from the first recorded member that uses it in its typical step. Linear
 /// in the communication kernels of that step.
-std::map<int64_t, CommUsage> commUsages(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
+std::map<int64_t, CommUsage> commUsages(const TraceFacts& facts, std::span<const RankSummary> ranks);
 
 /// Holds what the collectives of a communicator say about the job.
 struct RoleEvidence {

@@ -195,7 +195,7 @@ const Pipeline* Layout::pipelineOf(int rank) const {
     return nullptr;
 }
 
-Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& ranks) {
+Layout inferLayout(const TraceFacts& facts, std::span<const RankSummary> ranks) {
     // Roles are told by how often and how long; dumps of a flight recorder hold the last calls only, and the
     // framework's names of the groups.
     if (facts.end && facts.end->isRecorder) return {};

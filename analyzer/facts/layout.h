@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,7 +85,7 @@ struct Layout {
     std::vector<int> ranksOfStage(int stage) const;
 };
 
-Layout inferLayout(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
+Layout inferLayout(const TraceFacts& facts, std::span<const RankSummary> ranks);
 
 /// Names each communicator for a reader, by id: its role and its ranks, "tensor parallel 0-3", "data parallel 0,4";
 /// NCCL's own name instead of a role that is unknown. No two of a run have the same name: where role and ranks are the
@@ -103,7 +104,7 @@ struct Exchanges {
 /// Finds pipelines: chains of ranks in which each talks to its neighbours only, closed to a ring by interleaved
 /// schedules. Where all members of a communicator send to each other at once, an all-to-all is made of sends: experts.
 /// A ring in one direction is neither. n log n in the messages of one step.
-Exchanges findExchanges(const TraceFacts& facts, const std::vector<RankSummary>& ranks);
+Exchanges findExchanges(const TraceFacts& facts, std::span<const RankSummary> ranks);
 
 /// Returns the pipelines that an imported file told (meta told_pipelines): schedule and micro-batches, then the ranks
 /// of each by stage, "1f1b 16;0 1 2 3;4 5 6 7". Empty where it tells none.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -27,7 +28,7 @@ struct SentMessage {
 class MessageCounts {
   public:
     /// Reads the middle analysed step. Messages of a few bytes beside large ones (shapes, flags) are left out.
-    MessageCounts(const TraceFacts& facts, const std::vector<RankSummary>& ranks) {
+    MessageCounts(const TraceFacts& facts, std::span<const RankSummary> ranks) {
         for (const RankSummary& rank : ranks) {
             const RankFacts* known = facts.findRank(rank.rank);
             const int index = known != nullptr ? typicalStep(rank, *known) : -1;
@@ -143,7 +144,7 @@ bool isReversed(const MessageCounts& messages, const std::vector<int>& chain) {
 
 /// Counts how often kernels that fill most of a rank's compute run in a step: all of them run as often for each
 /// micro-batch and virtual stage.
-std::vector<int> frequentCounts(const std::vector<RankSummary>& ranks, int rank, int step) {
+std::vector<int> frequentCounts(std::span<const RankSummary> ranks, int rank, int step) {
     const auto at = std::ranges::find_if(ranks, [rank](const RankSummary& r) { return r.rank == rank; });
     if (at == ranks.end()) return {};
     std::vector<std::pair<int64_t, int>> byTime;
@@ -167,7 +168,7 @@ std::vector<int> frequentCounts(const std::vector<RankSummary>& ranks, int rank,
 /// Two stages send V M activations one way and (V-1) M the other, as many gradients back: M (2V-1) in both directions.
 /// The kernels tell M: what runs per layer and micro-batch runs a multiple of V M times in a stage. Beside its layers
 /// one of both has what only one of its virtual stages does, embedding or head: M times.
-void splitTwoStages(const std::vector<RankSummary>& ranks, int step, int messages, Pipeline& pipeline) {
+void splitTwoStages(std::span<const RankSummary> ranks, int step, int messages, Pipeline& pipeline) {
     const std::vector<int> first = frequentCounts(ranks, pipeline.stages[0], step),
                            last = frequentCounts(ranks, pipeline.stages[1], step);
     const auto multiplesOf = [](const std::vector<int>& counts, int of) {
@@ -206,7 +207,7 @@ std::string scheduleOf(const MessageCounts& messages, const Pipeline& pipeline) 
 }
 
 /// Reads counts, orientation and schedule of a chain.
-Pipeline readChain(const MessageCounts& messages, const std::vector<RankSummary>& ranks, std::vector<int> chain) {
+Pipeline readChain(const MessageCounts& messages, std::span<const RankSummary> ranks, std::vector<int> chain) {
     Pipeline pipeline;
     if (isReversed(messages, chain)) std::reverse(chain.begin(), chain.end());
     pipeline.stages = std::move(chain);
@@ -243,7 +244,7 @@ double Pipeline::theoreticalBubble() const {
     return microBatches > 0 ? others / (microBatches * virtualStages + others) : 0;
 }
 
-Exchanges findExchanges(const TraceFacts& facts, const std::vector<RankSummary>& ranks) {
+Exchanges findExchanges(const TraceFacts& facts, std::span<const RankSummary> ranks) {
     Exchanges exchanges;
     const MessageCounts messages(facts, ranks);
     Neighbours neighbours;

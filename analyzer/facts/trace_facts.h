@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyzer/facts/job_end.h"
+#include "analyzer/facts/shared_list.h"
 #include "collector/store/event_model.h"
 
 namespace rankscope::store {
@@ -71,9 +72,9 @@ struct TraceFacts {
     std::map<std::string, std::string> meta;
     std::vector<RankFacts> ranks;  // by rank
     std::map<int64_t, Communicator> communicators;
-    std::vector<store::Collective> collectives;    // by id
-    std::vector<store::CollectiveMember> members;  // by (rank, collective)
-    std::vector<store::P2p> pointToPoint;
+    SharedList<store::Collective> collectives;    // by id
+    SharedList<store::CollectiveMember> members;  // by (rank, collective)
+    SharedList<store::P2p> pointToPoint;
     std::map<int, std::vector<uint32_t>> messagesOf;  // by rank: where in pointToPoint it sends or receives
     std::vector<store::Loss> losses;
     // What the hosts said of their links; there are none in older traces and imported ones.

@@ -106,10 +106,10 @@ void warnOfLinks(Analysis& analysis) {
 Analysis gathered(facts::TraceFacts facts, std::vector<facts::RankSummary> ranks) {
     Analysis analysis;
     analysis.facts = std::move(facts);
-    analysis.ranks = std::move(ranks);
     int64_t gapId = 0;
-    for (facts::RankSummary& rank : analysis.ranks)
+    for (facts::RankSummary& rank : ranks)
         for (facts::IdleGap& gap : rank.idleGaps) gap.id = ++gapId;
+    analysis.ranks = std::move(ranks);
     std::map<int, int> seenBy;
     std::map<int, int64_t> longest;
     for (const facts::RankFacts& rank : analysis.facts.ranks) {

@@ -15,6 +15,7 @@
 #include "analyzer/costs/most_share.h"
 #include "analyzer/facts/layout.h"
 #include "analyzer/facts/rank_summary.h"
+#include "analyzer/facts/shared_list.h"
 #include "analyzer/facts/trace_facts.h"
 #include "analyzer/job/delays.h"
 #include "analyzer/job/kernel_ratios.h"
@@ -33,7 +34,7 @@ struct UndisturbedMessage;  // collective_speed.h
 /// All but the replay, which is by far the largest part.
 struct RecordedJob {
     facts::TraceFacts facts;
-    std::vector<facts::RankSummary> ranks;  // recorded ranks, by rank
+    facts::SharedList<facts::RankSummary> ranks;  // recorded ranks, by rank
     costs::LinkPeaks peaks;
     costs::CollectiveCost cost;  // by `peaks`, the collectives and tables
     facts::Layout layout;

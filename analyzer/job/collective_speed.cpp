@@ -27,7 +27,7 @@ std::set<const facts::CommTask*> disturbedTasks(const facts::RankSummary& rank) 
     return disturbed;
 }
 
-std::set<int64_t> sharedCollectives(const std::vector<facts::RankSummary>& ranks) {
+std::set<int64_t> sharedCollectives(std::span<const facts::RankSummary> ranks) {
     std::set<int64_t> shared;
     for (const facts::RankSummary& rank : ranks)
         for (const facts::CommTask* task : disturbedTasks(rank)) shared.insert(task->collectiveId);

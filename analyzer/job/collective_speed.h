@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "analyzer/job/analysis.h"
@@ -15,7 +16,7 @@ namespace rankscope::job {
 std::set<const facts::CommTask*> disturbedTasks(const facts::RankSummary& rank);
 
 /// Collectives of which a member is disturbed: Analysis::sharedCollectives.
-std::set<int64_t> sharedCollectives(const std::vector<facts::RankSummary>& ranks);
+std::set<int64_t> sharedCollectives(std::span<const facts::RankSummary> ranks);
 
 /// Longest time that the link's peak, algorithm and protocol explain of a collective that took `measuredNs`, ns; where
 /// that is slow by LinkProbe's measure of links without siblings, linkBoundNs(). Nothing without a peak, and where

@@ -50,7 +50,7 @@ const std::vector<Value>& valuesOf(const std::vector<Value>& list) {
     return list;
 }
 template <typename Value>
-const std::vector<Value>& valuesOf(const replay::SharedList<Value>& list) {
+const std::vector<Value>& valuesOf(const facts::SharedList<Value>& list) {
     return list.values();
 }
 
@@ -79,7 +79,7 @@ void packForPlays(const Analysis& analysis, const std::vector<costs::NcclTestsTa
     const auto put = [&packer](const auto&... fields) { (packer(fields), ...); };
     put(tables, uint64_t{packed.ranks.size()});
     forEachSmallField(packed, put);
-    for (facts::RankSummary& rank : packed.ranks) forEachPlayedField(rank, put);
+    for (const facts::RankSummary& rank : packed.ranks) forEachPlayedField(const_cast<facts::RankSummary&>(rank), put);
     send(packer.take());
     forEachField(packed.replay.graph, [&](const auto&... lists) { team::sendLists(send, valuesOf(lists)...); });
 }
@@ -94,7 +94,9 @@ Analysis unpackForPlays(facts::TraceFacts facts, const std::function<std::string
     uint64_t ranks = 0;
     take(tables, ranks);
     forEachSmallField(analysis, take);
-    for (uint64_t i = 0; i < ranks; ++i) forEachPlayedField(analysis.ranks.emplace_back(), take);
+    std::vector<facts::RankSummary> summaries;
+    for (uint64_t i = 0; i < ranks; ++i) forEachPlayedField(summaries.emplace_back(), take);
+    analysis.ranks = std::move(summaries);
     forEachField(analysis.replay.graph, [&](auto&... lists) {
         std::tuple<std::vector<typename std::decay_t<decltype(lists)>::value_type>...> received;
         std::apply([&](auto&... values) { team::receiveLists(receive, sender, values...); }, received);

@@ -155,7 +155,8 @@ void readSmallTablesOfTeam(const std::filesystem::path& database, TraceReaders& 
     if (alone) readers.taking = {0};
     // The others look at the instances while this one looks for replicas.
     const auto tell = [&](std::string_view part) { options.team->sendToAll(part); };
-    if (!alone) team::sendLists(tell, result.facts.collectives, result.facts.members, result.facts.pointToPoint);
+    const facts::TraceFacts& facts = result.facts;
+    if (!alone) team::sendLists(tell, facts.collectives.values(), facts.members.values(), facts.pointToPoint.values());
     result.window = replay::replayWindowOfReplicas(*trace, result.facts, options.replayed);
     if (!alone) tell(team::Packer()(result.window).take());
 }

@@ -27,10 +27,11 @@
 #include <vector>
 
 #include "analyzer/facts/rank_events.h"
-#include "analyzer/replay/shared_list.h"
+#include "analyzer/facts/shared_list.h"
 
 namespace rankscope::replay {
 
+using facts::SharedList;
 using TaskId = uint32_t;
 inline constexpr TaskId kNoTask = UINT32_MAX;
 

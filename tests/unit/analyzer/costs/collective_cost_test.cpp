@@ -82,7 +82,7 @@ TEST(CollectiveCost, APeakWithoutAStartUpGetsTheUsualOne) {
 
 TEST(CollectiveCost, WithoutPeaksAndSizesNothingIsKnownOfTheLink) {
     facts::TraceFacts facts = reductionsWithLl();
-    facts.collectives.resize(3);
+    facts.collectives.change()->resize(3);
     EXPECT_FALSE(CollectiveCost(facts, {}).linkOf(reduction(kMebi)));
     EXPECT_FALSE(CollectiveCost().linkOf(reduction(kMebi)));
 }

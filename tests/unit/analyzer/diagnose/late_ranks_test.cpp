@@ -29,7 +29,7 @@ class LightJob {
             known.recorded = true;
             known.hostId = r / 4;
             known.host = "node" + std::to_string(r / 4);
-            facts::RankSummary& summary = m_analysis.ranks.emplace_back();
+            facts::RankSummary& summary = m_analysis.ranks.change()->emplace_back();
             summary.rank = r;
             for (int s = 0; s < kLightSteps; ++s) {
                 known.steps.push_back({s, s * kLightStepNs, kLightStepNs, false});
@@ -45,7 +45,7 @@ class LightJob {
         m_analysis.facts.communicators[id] = {.id = id, .size = static_cast<int>(ranks.size()), .ranks = ranks};
         for (const int rank : ranks)
             for (int s = 0; s < kLightSteps; ++s) {
-                facts::CommTask& task = m_analysis.ranks[static_cast<size_t>(rank)].communication.emplace_back();
+                facts::CommTask& task = m_analysis.ranks.own(static_cast<size_t>(rank)).communication.emplace_back();
                 task.communicatorId = id;
                 task.op = store::Op::allReduce;
                 task.step = s;
@@ -55,7 +55,7 @@ class LightJob {
 
     /// All wait for so much of a step longer in step s.
     LightJob& longer(const std::function<double(int s)>& byShare) {
-        for (facts::RankSummary& rank : m_analysis.ranks)
+        for (facts::RankSummary& rank : *m_analysis.ranks.change())
             for (int s = 0; s < kLightSteps; ++s) {
                 const auto moreNs = static_cast<int64_t>(byShare(s) * kLightStepNs);
                 rank.steps[static_cast<size_t>(s)].stepNs += moreNs;
@@ -65,14 +65,14 @@ class LightJob {
     }
 
     LightJob& message(int from, int to) {
-        store::P2p& row = m_analysis.facts.pointToPoint.emplace_back();
+        store::P2p& row = m_analysis.facts.pointToPoint.change()->emplace_back();
         row.srcRank = from;
         row.dstRank = to;
         return *this;
     }
 
     LightJob& task(store::Op op, int rank, int64_t startNs, int64_t endNs) {
-        facts::CommTask& task = m_analysis.ranks[static_cast<size_t>(rank)].communication.emplace_back();
+        facts::CommTask& task = m_analysis.ranks.own(static_cast<size_t>(rank)).communication.emplace_back();
         task.communicatorId = 1;
         task.op = op;
         task.step = 0;
@@ -257,7 +257,7 @@ TEST(LateRanks, WhatNeedsKernelsSaysSo) {
 std::string whySlowerKernelsAreOpen(double times) {
     LightJob job(4, [](int, int) { return 0.5; });
     job.group(1, all(4));
-    for (facts::RankSummary& rank : job.analysis().ranks)
+    for (facts::RankSummary& rank : *job.analysis().ranks.change())
         for (int s = 0; s < kLightSteps; ++s)
             rank.steps[static_cast<size_t>(s)].stepNs =
                 static_cast<int64_t>((s < 5 ? 1 : times) * kLightStepNs * (1 + 0.001 * (s % 3)));

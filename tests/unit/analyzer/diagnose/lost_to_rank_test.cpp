@@ -35,7 +35,7 @@ struct CallingJob {
         for (int r = 0; r < ranks; ++r) {
             analysis.facts.communicators[1].ranks.push_back(r);
             analysis.facts.ranks.emplace_back().rank = r;
-            analysis.ranks.emplace_back().rank = r;
+            analysis.ranks.change()->emplace_back().rank = r;
         }
         std::vector<double> clocks(static_cast<size_t>(ranks)), ends(static_cast<size_t>(ranks));
         unsigned state = 7;
@@ -45,7 +45,7 @@ struct CallingJob {
                 analysis.facts.ranks[r].steps.push_back({step, static_cast<int64_t>(clocks[r]), 0, false});
             for (int call = 0; call < calls; ++call) {
                 const int64_t id = step * calls + call + 1;
-                store::Collective& collective = analysis.facts.collectives.emplace_back();
+                store::Collective& collective = analysis.facts.collectives.change()->emplace_back();
                 collective.id = id;
                 collective.communicatorId = 1;
                 collective.op = store::Op::allReduce;
@@ -61,12 +61,12 @@ struct CallingJob {
                 }
                 const double end = *std::ranges::max_element(arrivals) + transferNs;
                 for (size_t r = 0; r < clocks.size(); ++r) {
-                    store::CollectiveMember& member = analysis.facts.members.emplace_back();
+                    store::CollectiveMember& member = analysis.facts.members.change()->emplace_back();
                     member.collectiveId = id;
                     member.rank = static_cast<int>(r);
                     member.arrivalNs = static_cast<int64_t>(arrivals[r]);
                     member.endNs = static_cast<int64_t>(end);
-                    facts::CommTask& task = analysis.ranks[r].communication.emplace_back();
+                    facts::CommTask& task = analysis.ranks.own(r).communication.emplace_back();
                     task.collectiveId = id;
                     task.communicatorId = 1;
                     task.op = store::Op::allReduce;
@@ -129,9 +129,9 @@ TEST(LostToRank, ACallBetweenTwoStepsHidesNothingOfTheNextOne) {
 TEST(LostToRank, ABroadcastThatNobodyLeftBeforeTheLastCameTellsLikeAnAllReduce) {
     job::Analysis analysis = CallingJob{.standsStill = true, .lateByNs = 5 * kMs}.play();
     for (size_t i = 0; i < analysis.facts.collectives.size(); i += 10)
-        analysis.facts.collectives[i].op = store::Op::broadcast;
+        analysis.facts.collectives.own(i).op = store::Op::broadcast;
     EXPECT_NEAR(lostMs(analysis), 5, 0.3);
-    for (store::CollectiveMember& member : analysis.facts.members)
+    for (store::CollectiveMember& member : *analysis.facts.members.change())
         if ((member.collectiveId - 1) % 10 == 0 && member.rank == 0) member.endNs = *member.arrivalNs + 1000;
     EXPECT_LT(lostMs(analysis), 0.3) << "its root went on: how long the others waited is not told";
     EXPECT_EQ(callsTogether(analysis, 1).size(), 8u * 9);

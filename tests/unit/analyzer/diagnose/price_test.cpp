@@ -23,7 +23,7 @@ job::Finding found(const std::string& id, std::vector<int> ranks, double costNs)
 
 job::Analysis jobWithTwoCauses() {
     job::Analysis analysis = test::SmallJob{.readBackNs = 50}.analysis();
-    for (facts::RankSummary& rank : analysis.ranks) {
+    for (facts::RankSummary& rank : *analysis.ranks.change()) {
         facts::HostStall stall;
         stall.stallNs = 50;
         stall.cause = facts::IdleCause::blockingCall;

@@ -27,7 +27,7 @@ void addFit(job::Analysis& analysis, int64_t alphaNs) {
 }
 
 void addStalls(job::Analysis& analysis, facts::IdleCause cause, int32_t callName, int64_t submission) {
-    for (facts::RankSummary& rank : analysis.ranks) {
+    for (facts::RankSummary& rank : *analysis.ranks.change()) {
         facts::HostStall stall;
         stall.step = 0;
         stall.stallNs = 50;
@@ -200,8 +200,8 @@ TEST(Edits, KernelsBesideCommunicationRunAsAlone) {
     std::vector<replay::TaskId> numbers;
     replay::TaskGraph graph = *std::move(draft).seal(&numbers);
     job::Analysis analysis = test::SmallJob().analysis();
-    analysis.ranks[0].contention.samples = 5;
-    analysis.ranks[0].contention.lostShare = 0.3;
+    analysis.ranks.own(0).contention.samples = 5;
+    analysis.ranks.own(0).contention.lostShare = 0.3;
     EditEffect effect;
     parseEdit("no-contention")->apply(graph, analysis, effect);
     EXPECT_EQ(graph.durationNs[numbers[kernel]], 150 - 30);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/analyzer/hand_made_step.h"
+#include "tests/unit/analyzer/small_job.h"
 
 namespace rankscope::edits {
 namespace {
@@ -16,6 +17,20 @@ TEST(StructuralEdits, MoreRanksAreMoreTokens) {
     EXPECT_DOUBLE_EQ(effect.replicas, 4);
     parseEdit("dp-ranks:count=2")->apply(graph, present(analysis, effect), effect);
     EXPECT_DOUBLE_EQ(effect.replicas, 1);
+}
+
+/// Of thousands of ranks they are most of the analysis.
+TEST(StructuralEdits, TheJobAsItIsAfterAChangeSharesItsRanks) {
+    const job::Analysis analysis = test::SmallJob().analysis();
+    EditEffect effect;
+    effect.dataParallel = 4;
+    const job::Analysis now = present(analysis, effect);
+    EXPECT_EQ(now.layout.dp, 4);
+    EXPECT_EQ(now.ranks.size(), 2u);
+    EXPECT_EQ(now.ranks.data(), analysis.ranks.data());
+    EXPECT_EQ(now.facts.collectives.data(), analysis.facts.collectives.data());
+    EXPECT_EQ(now.facts.members.data(), analysis.facts.members.data());
+    EXPECT_EQ(now.facts.pointToPoint.data(), analysis.facts.pointToPoint.data());
 }
 
 TEST(StructuralEdits, ReplicasCostWhatTheLinksSay) {

@@ -25,7 +25,7 @@ struct Experts {
             facts.rank = rank;
             facts.hostId = 0;
             analysis.facts.ranks.push_back(facts);
-            analysis.ranks.emplace_back().rank = rank;
+            analysis.ranks.change()->emplace_back().rank = rank;
         }
         for (int group = 0; group < groups; ++group) {
             facts::Communicator communicator;
@@ -55,7 +55,7 @@ struct Experts {
             task.step = step;
             task.startNs = startNs;
             task.endNs = endNs;
-            std::vector<facts::CommTask>& tasks = analysis.ranks[static_cast<size_t>(from)].communication;
+            std::vector<facts::CommTask>& tasks = analysis.ranks.own(static_cast<size_t>(from)).communication;
             tasks.push_back(task);
             if (beside && group == 1) {
                 task.communicatorId = 9;

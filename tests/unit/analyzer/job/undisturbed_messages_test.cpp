@@ -29,7 +29,7 @@ struct Exchange4 {
         }
     }
 
-    facts::CommTask& kernel(int rank) { return analysis.ranks[static_cast<size_t>(rank)].communication.front(); }
+    facts::CommTask& kernel(int rank) { return analysis.ranks.own(static_cast<size_t>(rank)).communication.front(); }
 
     void message(int from, int to) {
         store::P2p row;

@@ -324,7 +324,7 @@ TEST(ReplayJob, ARankThatIsNotRecordedMeansNoReplay) {
 
 TEST(ReplayJob, KernelsWhosePartnersAreUnknownMeanNoReplay) {
     Job job;
-    job.facts.members.clear();
+    job.facts.members = {};
     EXPECT_NE(job.play().unavailable.find("not matched"), std::string::npos);
 }
 

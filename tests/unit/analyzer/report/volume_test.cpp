@@ -145,7 +145,7 @@ TEST(Volume, StagesThatWereNotRecordedHaveNoPartInTheMeanOfAPipeline) {
     job.analysis().layout.pipelines.emplace_back().stages = {0, 1, 2, 3};
     for (const int rank : {0, 1}) {
         job.analysis().facts.ranks[static_cast<size_t>(rank)].recorded = true;
-        store::P2p& message = job.analysis().facts.pointToPoint.emplace_back();
+        store::P2p& message = job.analysis().facts.pointToPoint.change()->emplace_back();
         message.srcRank = rank;
         message.dstRank = rank + 1;
         message.bytes = 10 << 20;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/replay/shared_list.h"
+#include "analyzer/facts/shared_list.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "tests/unit/analyzer/small_job.h"
 
-namespace rankscope::replay {
+namespace rankscope::facts {
 namespace {
 
 TEST(SharedList, CopiesShareWhatTheyHoldUntilOneIsChanged) {
@@ -32,6 +32,24 @@ TEST(SharedList, WhoHoldsItAloneChangesItInPlace) {
     EXPECT_EQ(list.values(), (std::vector<int>{10, 20}));
 }
 
+TEST(SharedList, AChangeOfAllLeavesTheCopiesAsTheyAre) {
+    SharedList<int> list = std::vector<int>{3, 1, 2};
+    const SharedList<int> copy = list;
+    {
+        const auto values = list.change();
+        values->push_back(0);
+        for (int& value : *values) value *= 10;
+    }
+    list.push_back(5);
+    EXPECT_EQ(list.values(), (std::vector<int>{30, 10, 20, 0, 5}));
+    EXPECT_EQ(list.size(), 5u);
+    EXPECT_EQ(list.data(), list.values().data());
+    EXPECT_EQ(copy.values(), (std::vector<int>{3, 1, 2}));
+    SharedList<int> none;
+    none.change()->resize(2);
+    EXPECT_EQ(none.size(), 2u);
+}
+
 TEST(SharedList, WhatWasMovedAwayIsEmpty) {
     SharedList<int> from = std::vector<int>{1, 2};
     SharedList<int> to = std::move(from);
@@ -52,8 +70,8 @@ TEST(SharedList, WithoutValuesItIsEmpty) {
 
 /// Of a graph a change of times copies the times alone, and the graph that it was made of stays as it was.
 TEST(SharedList, ACopyOfAGraphSharesAllButItsTimes) {
-    const TaskGraph graph = test::SmallJob().analysis().replay.graph;
-    TaskGraph copy = graph;
+    const replay::TaskGraph graph = test::SmallJob().analysis().replay.graph;
+    replay::TaskGraph copy = graph;
     copy.durationNs[0] += 1;
     EXPECT_EQ(copy.before.data(), graph.before.data());
     EXPECT_EQ(copy.firstEdge.data(), graph.firstEdge.data());
@@ -66,4 +84,4 @@ TEST(SharedList, ACopyOfAGraphSharesAllButItsTimes) {
 }
 
 }  // namespace
-}  // namespace rankscope::replay
+}  // namespace rankscope::facts

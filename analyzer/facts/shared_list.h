@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-namespace rankscope::replay {
+namespace rankscope::facts {
 
-/// A list that its copies share until one of them is changed: most changes of a graph touch its times alone, and
-/// hundreds are tried. Reading it costs what reading a std::vector costs. Two threads may each change a copy of their
-/// own only while a third copy, which nobody changes, outlives both (the graph that they try changes on): else one may
-/// take itself for the only holder while the other still reads.
+/// A list that its copies share until one of them is changed: most changes of a job touch the times of its graph alone,
+/// and hundreds are tried. Reading it costs what reading a std::vector costs. Two threads may each change a copy of
+/// their own only while a third copy, which nobody changes, outlives both (the graph that they try changes on): else
+/// one may take itself for the only holder while the other still reads.
 template <typename Value>
 class SharedList {
   public:
@@ -50,6 +50,29 @@ class SharedList {
         return (*m_values)[at];
     }
 
+    /// To change this copy as a whole, as long as what is returned lives: which values there are is the list's only
+    /// then. The same holds of what was seen before.
+    class Change {
+      public:
+        explicit Change(SharedList& list) : m_list(list) {
+            const bool isShared = m_list.m_values.use_count() != 1;
+            if (isShared) m_list = SharedList(m_list.values());
+        }
+        Change(const Change&) = delete;
+        Change& operator=(const Change&) = delete;
+        ~Change() {
+            m_list.m_data = m_list.m_values->data();
+            m_list.m_size = m_list.m_values->size();
+        }
+        std::vector<Value>& operator*() const { return *m_list.m_values; }
+        std::vector<Value>* operator->() const { return m_list.m_values.get(); }
+
+      private:
+        SharedList& m_list;
+    };
+    Change change() { return Change(*this); }
+    void push_back(Value value) { change()->push_back(std::move(value)); }
+
   private:
     void swap(SharedList& other) noexcept {
         std::swap(m_values, other.m_values);
@@ -62,4 +85,4 @@ class SharedList {
     size_t m_size = 0;
 };
 
-}  // namespace rankscope::replay
+}  // namespace rankscope::facts
