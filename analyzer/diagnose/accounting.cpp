@@ -140,17 +140,14 @@ double endsNs(const job::Analysis& analysis, std::span<const facts::CommTask> ta
 /// Communicators whose time is what bytes and link make of it: the peak is known, their messages are not slower than
 /// that, and no member's link is called slow, found, noted or suspected: by other messages perhaps, but these go over
 /// it, too.
-std::set<int64_t> runningAsTheyShould(const job::Analysis& analysis, const std::vector<job::Finding>& findings) {
+std::set<int64_t> runningAsTheyShould(const job::Analysis& analysis, const std::set<int>& withSlowLinks) {
     std::set<int64_t> slow;
     for (const job::LinkProbe& probe : analysis.linkProbes)
         if (probe.slow()) slow.insert(probe.communicatorId);
-    std::set<int> slowLinks;  // ranks
-    for (const job::Finding& finding : findings)
-        if (finding.id == kSlowLink.id) slowLinks.insert(finding.ranks.begin(), finding.ranks.end());
     std::set<int64_t> running;
     for (const auto& [id, communicator] : analysis.facts.communicators)
         if (!slow.contains(id) && peakIsKnown(analysis, communicator) &&
-            std::ranges::none_of(communicator.ranks, [&](int rank) { return slowLinks.contains(rank); }))
+            std::ranges::none_of(communicator.ranks, [&](int rank) { return withSlowLinks.contains(rank); }))
             running.insert(id);
     return running;
 }
@@ -158,11 +155,7 @@ std::set<int64_t> runningAsTheyShould(const job::Analysis& analysis, const std::
 class Accountant {
   public:
     Accountant(const job::Analysis& analysis, const Claims& claims, const std::vector<job::Finding>& findings)
-        : m_analysis(analysis),
-          m_claims(claims),
-          m_findings(findings),
-          m_certain(certain(analysis, findings)),
-          m_healthy(runningAsTheyShould(analysis, findings)) {
+        : m_analysis(analysis), m_claims(claims), m_findings(findings), m_certain(certain(analysis, findings)) {
         for (const CommunicatorClass& where : communicatorClasses(analysis))
             for (const job::Finding& finding : findings)
                 if (finding.id == kSaturation.id && finding.verdict != job::Verdict::inconclusive &&
@@ -172,6 +165,7 @@ class Accountant {
             if (finding.verdict == job::Verdict::found) addExpected(finding);
             m_named[finding.id].insert(finding.ranks.begin(), finding.ranks.end());
         }
+        m_healthy = runningAsTheyShould(analysis, m_named[kSlowLink.id]);
         for (const facts::Pipeline& pipeline : analysis.layout.pipelines) {
             m_bubble = std::max(m_bubble, pipeline.theoreticalBubble());
             m_inPipelines.insert(pipeline.stages.begin(), pipeline.stages.end());

@@ -125,6 +125,7 @@ Played Player::play(const Play& what) const {
 Plays::Plays(const job::Analysis& analysis, unsigned threads) : Plays(playersOf(analysis, threads)) {}
 
 void Plays::expect(std::vector<Play> plays) {
+    plays.insert(plays.end(), m_atEnd.begin(), m_atEnd.end());
     std::ranges::stable_sort(plays, std::ranges::greater(),
                              [](const Play& play) { return edits::effortOf(play.changes); });
     m_expected = std::move(plays);

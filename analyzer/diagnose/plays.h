@@ -46,12 +46,14 @@ void forEachField(Played& value, const Visit& visit) {
 /// a time, 1.5 with two).
 inline constexpr size_t kPlaysAtOnce = 2;
 
-/// Makes plays of one job, by any threads at a time: what several read of it is read once.
+/// Makes plays of one job, by any threads at a time. What plays read of it is read once and kept as long as this lives:
+/// of a pipeline some 20 bytes a task.
 class Player {
   public:
-    /// `analysis` has a replay, and must outlive it.
+    /// `analysis` must outlive it.
     explicit Player(const job::Analysis& analysis) : m_analysis(analysis), m_recorded(analysis) {}
 
+    /// The analysis has a replay.
     Played play(const Play& what) const;
 
   private:
@@ -88,6 +90,8 @@ class Plays {
     /// here. Short ones begin when no long one but the one asked for is under way. Replaces what was expected before;
     /// what has been begun goes on.
     void expect(std::vector<Play> plays);
+    /// This one is asked for at the end, whatever is expected before.
+    void expectAtEnd(Play play) { m_atEnd.push_back(std::move(play)); }
     /// True where nothing is made ahead, and expect() is of no use.
     bool oneByOne() const { return m_players->hands() < 2; }
     const Played& of(const Play& what);
@@ -107,7 +111,7 @@ class Plays {
 
     std::unique_ptr<Players> m_players;
     size_t m_underWay = 0;
-    std::vector<Play> m_expected;
+    std::vector<Play> m_expected, m_atEnd;
     std::vector<Made> m_made;  // a few dozen
 };
 

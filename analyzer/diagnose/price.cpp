@@ -55,16 +55,12 @@ std::vector<job::Finding*> certain(const job::Analysis& analysis, std::vector<jo
     return ordered;
 }
 
-/// The job with these changes too; nothing where one cannot be made: the detector saw something that the graph does not
-/// hold.
-std::optional<edits::ChangedJob> changed(edits::ChangedJob job, const std::vector<job::Change>& changes,
-                                         const job::Analysis& analysis) {
-    try {
-        for (const job::Change& change : changes) edits::change(job, *edits::makeEdit(change), analysis);
-    } catch (const edits::EditError&) {
-        return std::nullopt;
-    }
-    return job;
+/// Steps of the job with these changes; nothing where one cannot be made: the detector saw something that the graph
+/// does not hold.
+std::optional<std::vector<double>> changedStepsNs(const job::Analysis& analysis,
+                                                  const std::vector<job::Change>& changes) {
+    const Played played = Player(analysis).play({changes});
+    return played.impossible.empty() ? std::optional(played.stepsNs) : std::nullopt;
 }
 
 bool canPlay(const replay::ReplayModel& replay) {
@@ -155,7 +151,6 @@ void setSaving(const Repair& repair, double stepNs) {
 void tellAlone(Plays& plays, const std::vector<double>& unchanged, const std::vector<Repair>& repairs) {
     std::vector<Play> each;
     for (const Repair& repair : repairs) each.push_back({repair.finding->changes});
-    each.push_back({.instant = true});  // as in judge()
     plays.expect(std::move(each));
     for (const Repair& repair : repairs) {
         const Played& job = plays.of({repair.finding->changes});
@@ -177,7 +172,6 @@ std::optional<Ceiling> judge(Plays& plays, const std::vector<double>& unchanged,
     std::vector<Play> less;
     for (const Repair& repair : repairs)
         if (repair.small) less.push_back(playOf(repairs, repair.finding));
-    less.push_back({.instant = true});  // what the report asks for in any case
     plays.expect(std::move(less));
     for (Repair& repair : repairs) {
         if (!repair.small) continue;
@@ -221,7 +215,6 @@ std::vector<Play> playsAhead(std::span<job::Finding* const> at, const std::vecto
         for (const job::Finding* finding : at) add(without, finding);
         if (!without.changes.empty()) plays.push_back(std::move(without));
     }
-    plays.push_back({.instant = true});
     for (const job::Finding* finding : at)
         if (!finding->changes.empty()) plays.push_back({finding->changes});
     return plays;
@@ -352,14 +345,13 @@ std::optional<std::vector<double>> savingsAlone(const job::Analysis& analysis,
                                                 const std::vector<job::Change>& changes) {
     const replay::ReplayModel& replay = analysis.replay;
     if (!canPlay(replay) || isSummarised(analysis) || replay.steps.empty() || changes.empty()) return std::nullopt;
-    const edits::ChangedJob unchanged = edits::unchangedJob(analysis);
-    const std::vector<double>& before = unchanged.stepsNs;
-    const std::optional<edits::ChangedJob> job = changed(unchanged, changes, analysis);
-    if (!job) return std::nullopt;
+    const std::vector<double>& before = replay.unchangedStepsNs;
+    const std::optional<std::vector<double>> after = changedStepsNs(analysis, changes);
+    if (!after) return std::nullopt;
     std::map<int, double> saved;
     std::vector<double> all;
-    for (size_t s = 0; s < std::min({replay.steps.size(), before.size(), job->stepsNs.size()}); ++s) {
-        all.push_back(std::max(0.0, before[s] - job->stepsNs[s]));
+    for (size_t s = 0; s < std::min({replay.steps.size(), before.size(), after->size()}); ++s) {
+        all.push_back(std::max(0.0, before[s] - (*after)[s]));
         saved[replay.steps[s]] = all.back();
     }
     const double typical = facts::median(std::move(all));

@@ -87,7 +87,7 @@ class SameKernels {
         int64_t mostInStep = 0;
     };
     bool m_isSummarised;
-    std::set<std::pair<facts::KernelKey, int>> m_sames;  // by step
+    std::set<std::pair<facts::KernelKey, int>> m_sames;  // kernels with their step; of sums of steps with 0
 };
 
 std::vector<Work> workOf(const job::Analysis& analysis, const std::vector<size_t>& group,

@@ -19,11 +19,11 @@ struct Pace {
 /// Of a kernel key: each rank's usual duration and total.
 struct Paces {
     std::map<int, Pace> byRank;
-    std::vector<double> ofPeers;  // medianNs of ranks that are not named, sorted
+    std::vector<double> ofPeers;  // medianNs of the ranks that are peers of others, sorted
 };
 
-/// By kernel key; `changed` are the ranks that are named.
-std::vector<Paces> paces(const TaskGraph& graph, const std::vector<int>& changed) {
+/// By kernel key; the `wanted` ranks are nobody's peers.
+std::vector<Paces> paces(const TaskGraph& graph, const std::vector<int>& wanted) {
     std::vector<std::map<int, std::vector<double>>> samples(graph.kernelKeys.size());
     for (TaskId task = 0; task < graph.size(); ++task) {
         const TaskInfo& info = graph.info[task];
@@ -36,7 +36,7 @@ std::vector<Paces> paces(const TaskGraph& graph, const std::vector<int>& changed
             Pace& pace = result[key].byRank[rank];
             for (double ns : durations) pace.totalNs += ns;
             pace.medianNs = facts::median(std::move(durations));
-            if (!std::ranges::binary_search(changed, rank)) result[key].ofPeers.push_back(pace.medianNs);
+            if (!std::ranges::binary_search(wanted, rank)) result[key].ofPeers.push_back(pace.medianNs);
         }
         std::ranges::sort(result[key].ofPeers);
     }
@@ -45,16 +45,16 @@ std::vector<Paces> paces(const TaskGraph& graph, const std::vector<int>& changed
 
 /// By kernel key: what a rank's kernels are to be multiplied by. Kernels that no peer runs follow the others of their
 /// rank.
-std::vector<double> factorsOf(int rank, bool isNamed, const std::vector<Paces>& paces) {
+std::vector<double> factorsOf(int rank, bool isPeer, const std::vector<Paces>& paces) {
     std::vector<double> factors(paces.size(), 0);
     double before = 0, after = 0;
     for (size_t key = 0; key < paces.size(); ++key) {
         const auto own = paces[key].byRank.find(rank);
         if (own == paces[key].byRank.end() || own->second.medianNs <= 0) continue;
         const std::vector<double>& peers = paces[key].ofPeers;
-        if (peers.size() < (isNamed ? 1 : 2)) continue;
+        if (peers.size() < (isPeer ? 2 : 1)) continue;
         const double usualNs =
-            isNamed ? facts::medianOfSorted(peers) : facts::medianOfOthers(peers, own->second.medianNs);
+            isPeer ? facts::medianOfOthers(peers, own->second.medianNs) : facts::medianOfSorted(peers);
         factors[key] = usualNs / own->second.medianNs;
         before += own->second.totalNs;
         after += own->second.totalNs * factors[key];
@@ -135,7 +135,7 @@ void balanceSpeed(const std::vector<int>& wanted, TaskGraph& graph, const Analys
     if (analysis.ranks.size() < 2) throw EditError("the run has one rank: there is none to compare with");
     const std::vector<Paces> all = paces(graph, wanted);
     std::map<int, std::vector<double>> factors;
-    for (int rank : ranks) factors[rank] = factorsOf(rank, !wanted.empty(), all);
+    for (int rank : ranks) factors[rank] = factorsOf(rank, wanted.empty(), all);
     for (TaskId task = 0; task < graph.size(); ++task) {
         const TaskInfo& info = graph.info[task];
         if (info.kind != TaskKind::kernel || info.detail >= all.size()) continue;

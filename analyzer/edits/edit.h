@@ -101,7 +101,7 @@ class Edit {
     /// One that needs no copy of the graph, or reads what others have read of it.
     explicit Edit(NewGraph made) : m_made(std::move(made)) {}
 
-    /// Both throw EditError. `from`: of what `graph` was changed from, where that is still there.
+    /// Both throw EditError. `from`: as TrialGraph has it.
     void apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect, const TrialGraph* from = nullptr) const;
     /// The same of a graph that stays.
     TaskGraph applied(const TrialGraph& of, EditEffect& effect) const;

@@ -161,8 +161,7 @@ class LaunchIndex {
     std::map<int, ComputeLane> m_compute;
 };
 
-/// What a kernel of a rank takes without work: no more than the shortest of these, which are the rank's, does with
-/// some.
+/// What a kernel takes that does nothing: no more than the shortest of these `kernels` of a rank.
 int64_t emptyKernelNs(const TaskGraph& graph, std::span<const TaskId> kernels);
 
 }  // namespace rankscope::edits

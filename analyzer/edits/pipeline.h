@@ -134,10 +134,12 @@ class PipelineParts {
     using KernelTimes = std::vector<std::optional<double>>;  // by kernel key: ns; none: there is no such kernel
     void findSteps();
     void findCalls(const NumbersByTask& messagesOf);
+    /// As m_shape has them now.
+    void planStages();
     void keepStepsOfTheSchedule();
     /// The longest run of steps that keep to the schedule as m_shape groups its messages. `why`: what the first one
     /// lacks, where it is empty.
-    std::vector<int> stepsOfTheSchedule(std::string& why);
+    std::vector<int> stepsOfTheSchedule(std::string& why) const;
     /// Why a rank's step is none of the schedule; empty: it is.
     std::string whyNotOfTheSchedule(int rank, int step) const;
     /// As planStage() has them. `messagesOf`: by arrival.

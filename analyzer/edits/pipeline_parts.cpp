@@ -6,7 +6,6 @@
 
 #include "analyzer/edits/edit.h"
 #include "analyzer/edits/pipeline.h"
-#include "analyzer/text/lists.h"
 
 namespace rankscope::edits {
 namespace {
@@ -129,12 +128,10 @@ std::string PipelineParts::whyNotOfTheSchedule(int rank, int step) const {
     return {};
 }
 
-std::vector<int> PipelineParts::stepsOfTheSchedule(std::string& why) {
+std::vector<int> PipelineParts::stepsOfTheSchedule(std::string& why) const {
     std::set<int> seen;  // steps with calls, also those that some rank has no mark of
     for (const auto& [who, runs] : m_runs) seen.insert(who.second);
     std::vector<int> run, longest;
-    m_plans.clear();
-    for (int stage = 0; stage < m_shape.stages; ++stage) m_plans.push_back(planStage(m_shape, stage));
     for (int step : m_steps) {
         if (!run.empty() && seen.upper_bound(run.back()) != seen.lower_bound(step)) run.clear();  // one lies between
         std::string whyNot;
@@ -150,11 +147,18 @@ std::vector<int> PipelineParts::stepsOfTheSchedule(std::string& why) {
     return longest;
 }
 
+void PipelineParts::planStages() {
+    m_plans.clear();
+    for (int stage = 0; stage < m_shape.stages; ++stage) m_plans.push_back(planStage(m_shape, stage));
+}
+
 void PipelineParts::keepStepsOfTheSchedule() {
     std::string why;
+    planStages();
     std::vector<int> steps = stepsOfTheSchedule(why);
     if (steps.empty() && m_shape.schedule == "interleaved") {
         m_shape.passByPass = true;
+        planStages();
         steps = stepsOfTheSchedule(why);
     }
     if (steps.empty()) throw EditError(why, kOrder);

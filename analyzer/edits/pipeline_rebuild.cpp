@@ -184,11 +184,11 @@ class Rebuild {
     Sizes sizesOf(int rank) const {
         std::map<uint32_t, double> first, others, ns;  // by kernel key: how many, and what all of `others` take
         double firsts = 0, passes = 0, tailNs = 0;
-        std::vector<TaskId> computes;
+        std::vector<TaskId> onComputeLane;
         for (int step : m_parts->steps())
             for (const auto& [pass, calls] : m_parts->step(rank, step).passes) {
                 const std::vector<TaskId> kernels = m_parts->kernelsOf(calls);
-                std::ranges::copy_if(kernels, std::back_inserter(computes),
+                std::ranges::copy_if(kernels, std::back_inserter(onComputeLane),
                                      [&](TaskId kernel) { return m_graph.info[kernel].lane == m_computeLane; });
                 const bool backward = pass.part == StepPart::backward;
                 if (!backward && pass.part != StepPart::tail) continue;
@@ -201,7 +201,7 @@ class Rebuild {
                 }
             }
         Sizes sizes;
-        sizes.emptyNs = emptyKernelNs(m_graph, computes);
+        sizes.emptyNs = emptyKernelNs(m_graph, onComputeLane);
         double addedNs = 0;
         for (const auto& [key, count] : others) {
             const double each = count / passes;

@@ -115,18 +115,37 @@ void speedUpKernels(const SpeedOf& what, TaskGraph& graph, const Analysis& analy
     }
 }
 
-/// Nothing of the graph is theirs.
-[[noreturn]] void refuseCommunicators(const Analysis& analysis, const std::vector<int>& communicators) {
-    const bool one = communicators.size() == 1;
-    const std::string named = fmt::format("communicator{} {}", one ? "" : "s", job::listText(communicators));
-    if (std::ranges::any_of(communicators, [&](int id) {
-            return analysis.replay.hasLeftOut(analysis.facts.communicators.at(id).ranks);
-        }))
-        throw EditError(fmt::format("{} {} of ranks that others stand for in the replay", named, one ? "is" : "are"),
-                        "name one like it: replayed are " + replayedText(analysis));
-    throw EditError(fmt::format("{} {} nothing in this run", named, one ? "carries" : "carry"),
-                    communicatorsText(analysis));
-}
+/// Of the named communicators, those of which the graph has transfers: the others are told, and refused where they are
+/// all.
+class Named {
+  public:
+    explicit Named(const std::vector<int>& communicators) : m_idle(communicators) {}
+
+    void carries(int64_t communicator) {
+        if (const auto at = std::ranges::lower_bound(m_idle, communicator); at != m_idle.end() && *at == communicator)
+            m_idle.erase(at);
+    }
+
+    /// `found`: there are transfers of some.
+    void tell(bool found, const Analysis& analysis, EditEffect& effect) const {
+        if (m_idle.empty()) return;
+        const bool one = m_idle.size() == 1;
+        const std::string idle = fmt::format("communicator{} {}", one ? "" : "s", job::listText(m_idle));
+        const bool leftOut = std::ranges::all_of(
+            m_idle, [&](int id) { return analysis.replay.hasLeftOut(analysis.facts.communicators.at(id).ranks); });
+        const std::string why =
+            leftOut ? fmt::format("{} {} of ranks that others stand for in the replay", idle, one ? "is" : "are")
+                    : fmt::format("{} {} nothing in this run", idle, one ? "carries" : "carry");
+        if (found)
+            effect.assume(why + ": the change leaves " + (one ? "it" : "them") + " as " + (one ? "it is" : "they are"));
+        else
+            throw EditError(why, leftOut ? "name one like it: replayed are " + replayedText(analysis)
+                                         : communicatorsText(analysis));
+    }
+
+  private:
+    std::vector<int> m_idle;  // sorted
+};
 
 void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     for (const int id : what.communicators) checkCommunicator(analysis, id);
@@ -145,17 +164,19 @@ void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& ana
         return group != nullptr && std::ranges::any_of(group->ranks, concerns);
     };
     StartUps startUps(graph, analysis);
+    Named named(what.communicators);
     changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
         found = true;
+        named.carries(exchange.communicatorId);
         const int64_t faster = transferNs(ns, startUps.ns(exchange), 1 / what.factor);
         const double peak = what.upToPeak ? peakNs(graph, analysis, exchange) : -1;
         // What is at its peak already stays as it is.
         return peak > 0 && peak > static_cast<double>(faster) ? std::min(ns, static_cast<int64_t>(peak)) : faster;
     });
     startUps.tellUnknown(effect);
+    named.tell(found, analysis, effect);
     if (found) return;
-    if (!what.communicators.empty()) refuseCommunicators(analysis, what.communicators);
     throw EditError("no transfer of this run goes over such a link",
                     "links: intra (inside a node), inter (between nodes), or links of ranks that communicate");
 }
@@ -239,9 +260,11 @@ void changeVolume(double factor, const std::vector<int>& communicators, bool onl
     };
     std::set<uint32_t> lanes;
     bool shared = false;
+    Named named(communicators);
     changeTransfers(graph, [&](const TransferTask& part, const Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
         found = true;
+        named.carries(exchange.communicatorId);
         lanes.insert(graph.info[part.task].lane);
         const int64_t toCompute = std::llround(besideCompute.lostNs(part.exchange, effect.outlook)),
                       toOthers =
@@ -264,7 +287,7 @@ void changeVolume(double factor, const std::vector<int>& communicators, bool onl
     if (!found && onlyFullPrecision)
         throw EditError("no gradients travel as float32 in this run",
                         "bytes:factor=F changes what travels in any type");
-    if (!found && !communicators.empty()) refuseCommunicators(analysis, communicators);
+    named.tell(found, analysis, effect);
     if (!found) throw EditError("no gradients are known to travel in this run");
     for (size_t i = 0; i < graph.exchanges.size(); ++i)
         if (const int64_t bytes = graph.exchanges[i].bytes; concerned(graph.exchanges[i]) && bytes > 0)

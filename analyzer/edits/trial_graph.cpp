@@ -132,7 +132,7 @@ std::shared_ptr<const Schedule> TrialGraph::schedule() const {
 
 std::shared_ptr<const PipelineParts> TrialGraph::pipeline() const {
     if (m_from != nullptr && m_graph.differsInTimesAlone(m_from->graph())) return m_from->pipeline();
-    if (m_isChanged) return std::make_shared<const PipelineParts>(m_graph, m_analysis);
+    if (m_tried == Tried::once) return std::make_shared<const PipelineParts>(m_graph, m_analysis);
     const std::lock_guard lock(m_reading);
     if (m_pipeline == nullptr) m_pipeline = std::make_shared<const PipelineParts>(m_graph, m_analysis);
     return m_pipeline;
@@ -142,7 +142,7 @@ void Edit::apply(TaskGraph& graph, const Analysis& analysis, EditEffect& effect,
     if (m_change)
         m_change(graph, analysis, effect);
     else
-        graph = m_made(TrialGraph(graph, analysis, from), effect);
+        graph = m_made(TrialGraph(graph, analysis, Tried::once, from), effect);
 }
 
 TaskGraph Edit::applied(const TrialGraph& of, EditEffect& effect) const {

@@ -77,14 +77,16 @@ class GradientTraffic {
     mutable std::vector<std::vector<std::optional<BackwardWait>>> m_waits;    // the same
 };
 
+/// How often: of a graph that changes are tried on often, the pipeline is kept for the next one (what sums gradients
+/// always is).
+enum class Tried : uint8_t { once, often };
+
 class TrialGraph {
   public:
-    /// Of a graph that many changes are tried on: what is read of it is kept. All must outlive it.
-    TrialGraph(const TaskGraph& graph, const Analysis& analysis) : m_graph(graph), m_analysis(analysis) {}
-    /// Of one that has been changed and that one more change is made of. What a change of times leaves as it was is
-    /// read, and kept, of the graph that was changed, `from` (nullptr: not known), and else not kept.
-    TrialGraph(const TaskGraph& graph, const Analysis& analysis, const TrialGraph* from)
-        : m_graph(graph), m_analysis(analysis), m_isChanged(true), m_from(from) {}
+    /// `from`: a graph that `graph` may be a copy of with other times; nullptr: none is known. All must outlive it.
+    TrialGraph(const TaskGraph& graph, const Analysis& analysis, Tried tried = Tried::often,
+               const TrialGraph* from = nullptr)
+        : m_graph(graph), m_analysis(analysis), m_tried(tried), m_from(from) {}
 
     const TaskGraph& graph() const { return m_graph; }
     const Analysis& analysis() const { return m_analysis; }
@@ -93,15 +95,15 @@ class TrialGraph {
     [[nodiscard]] std::shared_ptr<const Schedule> schedule() const;
     /// Throws EditError where the job has none, as pipeline() does.
     const GradientTraffic& gradients() const;
-    /// Which calls are a pass's does not go by what they take after a change: it is read of the graph as it was before
-    /// its times were changed.
+    /// Which calls belong to a pass does not depend on how long they would take after a change: where only times differ
+    /// from `from`, it is read there.
     [[nodiscard]] std::shared_ptr<const PipelineParts> pipeline() const;
 
   private:
     const TaskGraph& m_graph;
     const Analysis& m_analysis;
-    bool m_isChanged = false;
-    const TrialGraph* m_from = nullptr;
+    Tried m_tried;
+    const TrialGraph* m_from;
     mutable std::mutex m_reading;                             // of what follows
     mutable std::optional<GradientTraffic> m_gradients;       // none: not asked for yet
     mutable std::shared_ptr<const PipelineParts> m_pipeline;  // none: not kept

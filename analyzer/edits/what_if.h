@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "analyzer/edits/edit.h"
@@ -13,11 +14,16 @@
 
 namespace rankscope::edits {
 
+class TrialJob;
+
 /// The graph of a job after changes.
 struct ChangedJob {
     TaskGraph graph;
     EditEffect effect;
     std::vector<double> stepsNs;  // of the analysed steps, at equal tokens
+    /// The job as the last change left it that was not one of times; none: it is what the changes were made of, or
+    /// nobody kept it.
+    std::shared_ptr<const TrialJob> madeAnew{};
 };
 
 /// Means over the analysed steps, ns per step: how long a rank's kernels run, and how long its NCCL kernels wait for
@@ -53,8 +59,7 @@ std::vector<double> stepsNs(const Analysis& analysis, const TaskGraph& graph, co
 /// Unchanged.
 ChangedJob unchangedJob(const Analysis& analysis);
 
-/// Adds a change to those made so far. `from`: of what they were made of, where that is still there. Throws EditError
-/// and leaves `job` in any state.
+/// Adds a change to those made so far. `from`: as TrialGraph has it. Throws EditError and leaves `job` in any state.
 void change(ChangedJob& job, const Edit& edit, const Analysis& analysis, const TrialGraph* from = nullptr);
 
 /// A job that many changes are tried on and that stays as it is.
@@ -62,7 +67,9 @@ class TrialJob {
   public:
     /// Unchanged: without a copy of its graph. `analysis` must outlive it.
     explicit TrialJob(const Analysis& analysis);
-    TrialJob(ChangedJob job, const Analysis& analysis);
+    /// `of`: what the changes were made of, where that is still there. Of that or of job.madeAnew the one that has the
+    /// same tasks is kept.
+    TrialJob(ChangedJob job, const Analysis& analysis, std::shared_ptr<const TrialJob> of = nullptr);
     TrialJob(const TrialJob&) = delete;
     TrialJob& operator=(const TrialJob&) = delete;
 
@@ -73,9 +80,14 @@ class TrialJob {
     ChangedJob with(const Edits& edits, Outlook outlook) const;
 
   private:
+    static std::shared_ptr<const TrialJob> withTheTasksOf(const TaskGraph& graph,
+                                                          std::shared_ptr<const TrialJob> madeAnew,
+                                                          std::shared_ptr<const TrialJob> of);
+
     const Analysis& m_analysis;
-    ChangedJob m_job;                   // unchanged: without the graph
-    std::optional<Analysis> m_present;  // none: the layout is the recorded one
+    ChangedJob m_job;                      // unchanged: without the graph
+    std::shared_ptr<const TrialJob> m_of;  // whose graph differs in times alone; none: there is no such job
+    std::optional<Analysis> m_present;     // none: the layout is the recorded one
     TrialGraph m_trial;
 };
 

@@ -50,8 +50,8 @@ class SharedList {
         return (*m_values)[at];
     }
 
-    /// To change this copy as a whole, as long as what is returned lives: which values there are is the list's only
-    /// then. The same holds of what was seen before.
+    /// To change this copy as a whole, as own() does. As long as what is returned lives, the list itself must not be
+    /// looked at: it may still tell of the values before.
     class Change {
       public:
         explicit Change(SharedList& list) : m_list(list) {
@@ -61,6 +61,7 @@ class SharedList {
         Change(const Change&) = delete;
         Change& operator=(const Change&) = delete;
         ~Change() {
+            if (m_list.m_values == nullptr) return;
             m_list.m_data = m_list.m_values->data();
             m_list.m_size = m_list.m_values->size();
         }

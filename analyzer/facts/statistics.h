@@ -26,7 +26,7 @@ double mean(const std::vector<double>& values);
 double median(std::vector<double> values);
 /// The same of values in ascending order.
 double medianOfSorted(const std::vector<double>& values);
-/// The same without one of them, `left`: what one differs from the others by, without sorting them for each.
+/// The same of all but one of them, whose value is `left`.
 double medianOfOthers(const std::vector<double>& sorted, double left);
 
 /// Returns the standard deviation, from the median absolute deviation (1.4826 x MAD, right for normal noise), which a

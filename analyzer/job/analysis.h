@@ -31,18 +31,15 @@ namespace rankscope::job {
 
 struct UndisturbedMessage;  // collective_speed.h
 
-/// All but the replay, which is by far the largest part.
+/// What edits read of a job but its replay. Copies are made where a change has another layout, and share what is large.
 struct RecordedJob {
     facts::TraceFacts facts;
     facts::SharedList<facts::RankSummary> ranks;  // recorded ranks, by rank
     costs::LinkPeaks peaks;
     costs::CollectiveCost cost;  // by `peaks`, the collectives and tables
     facts::Layout layout;
-    std::vector<int> steps;                 // analysed step numbers that every recorded rank has
-    double stepNs = 0;                      // median over these steps of the longest rank's step
-    std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
-    std::vector<LinkProbe> linkProbes;
-    std::map<int, facts::MemoryPeaks> memoryOfOthers;  // of ranks without device activity
+    std::vector<int> steps;  // analysed step numbers that every recorded rank has
+    double stepNs = 0;       // median over these steps of the longest rank's step
 
     /// Summary of a recorded rank, nullptr when it left nothing.
     const facts::RankSummary* findRank(int rank) const;
@@ -58,9 +55,12 @@ struct RecordedJob {
 };
 
 struct Analysis : RecordedJob {
-    replay::ReplayModel replay;                              // of `steps`
-    Delays delays;                                           // what ranks lose to each other
-    PipelineTimes pipelineTimes;                             // what stages did in a step
+    replay::ReplayModel replay;             // of `steps`
+    Delays delays;                          // what ranks lose to each other
+    PipelineTimes pipelineTimes;            // what stages did in a step
+    std::vector<KernelRatio> kernelRatios;  // one per rank of `ranks`, against all others
+    std::vector<LinkProbe> linkProbes;
+    std::map<int, facts::MemoryPeaks> memoryOfOthers;        // of ranks without device activity
     std::map<int64_t, std::vector<uint32_t>> collectivesOf;  // by communicator: where in facts.collectives
     std::set<int64_t>
         sharedCollectives;  // a member was disturbed (disturbedTasks()): their time tells nothing of a link

@@ -22,7 +22,7 @@ std::vector<std::string> joined(std::vector<std::string> first, const std::vecto
 JobPlayer::JobPlayer(const job::Analysis& analysis, Playing playing)
     : m_analysis(analysis), m_playing(std::move(playing)), m_messages(messagesOf(analysis)) {
     m_playing.workers = team::threadsFor(m_playing.workers, nullptr);
-    m_recorded.job = std::make_unique<edits::TrialJob>(analysis);
+    m_recorded.job = std::make_shared<const edits::TrialJob>(analysis);
 }
 
 edits::ChangedJob JobPlayer::make(const Held& base, const Added& added) const {
@@ -43,8 +43,10 @@ JobPlayer::Held& JobPlayer::hold(const std::vector<std::string>& edits) {
     if (!further) m_changed = {};
     edits::ChangedJob job = make(further ? m_changed : m_recorded,
                                  {{edits.begin() + static_cast<std::ptrdiff_t>(further ? known : 0), edits.end()}});
+    std::shared_ptr<const edits::TrialJob> of = (further ? m_changed : m_recorded).job;
     m_changed = {};
-    m_changed = {edits, std::make_unique<edits::TrialJob>(std::move(job), m_analysis), nullptr, std::nullopt};
+    m_changed = {edits, std::make_shared<const edits::TrialJob>(std::move(job), m_analysis, std::move(of)), nullptr,
+                 std::nullopt};
     return m_changed;
 }
 

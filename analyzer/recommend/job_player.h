@@ -86,7 +86,7 @@ class JobPlayer {
 
     struct Held {
         std::vector<std::string> edits;
-        std::unique_ptr<edits::TrialJob> job;
+        std::shared_ptr<const edits::TrialJob> job;
         std::unique_ptr<ScaledTransfers> transfers;  // none: not asked for yet
         std::optional<MessageList> messages;
     };

@@ -144,7 +144,7 @@ std::string bodyText(const Recommendation& r, double stepNs, size_t columns) {
     return out;
 }
 
-/// What stands in front of the words: `first`.
+/// A line in bold with an empty one above, broken at `columns`; lines behind the first are indented as `first` is long.
 std::string heading(const text::Painter& paint, size_t columns, std::string_view words, std::string_view first = {}) {
     std::string lines = text::wrapped(words, first, columns);
     lines.pop_back();

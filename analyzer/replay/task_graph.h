@@ -142,7 +142,7 @@ struct TaskGraph {
 
     size_t size() const { return durationNs.size(); }
     /// One is a copy of the other, or both are of a third, and they differ in durations and leads alone: tasks have the
-    /// same numbers in both.
+    /// same numbers in both. Lanes, names of kernels and marks change only where the lists do.
     bool differsInTimesAlone(const TaskGraph& other) const {
         return before.data() == other.before.data() && firstEdge.data() == other.firstEdge.data() &&
                edges.data() == other.edges.data() && info.data() == other.info.data() &&

@@ -262,6 +262,7 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     diagnose::Plays plays = diagnose::playsBy(analysis, options.team, holders, options.workers);
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
+    plays.expectAtEnd({.instant = true});  // for the efficiencies
     const std::optional<diagnose::Ceiling> ceiling = diagnose::priceFindings(analysis, findings, plays);
     Report report = buildReport(analysis, claims, std::move(findings), plays);
     plays.finish();

@@ -55,7 +55,7 @@ class LightJob {
 
     /// All wait for so much of a step longer in step s.
     LightJob& longer(const std::function<double(int s)>& byShare) {
-        for (facts::RankSummary& rank : *m_analysis.ranks.change())
+        for (const auto held = m_analysis.ranks.change(); facts::RankSummary & rank : *held)
             for (int s = 0; s < kLightSteps; ++s) {
                 const auto moreNs = static_cast<int64_t>(byShare(s) * kLightStepNs);
                 rank.steps[static_cast<size_t>(s)].stepNs += moreNs;
@@ -257,7 +257,7 @@ TEST(LateRanks, WhatNeedsKernelsSaysSo) {
 std::string whySlowerKernelsAreOpen(double times) {
     LightJob job(4, [](int, int) { return 0.5; });
     job.group(1, all(4));
-    for (facts::RankSummary& rank : *job.analysis().ranks.change())
+    for (const auto held = job.analysis().ranks.change(); facts::RankSummary & rank : *held)
         for (int s = 0; s < kLightSteps; ++s)
             rank.steps[static_cast<size_t>(s)].stepNs =
                 static_cast<int64_t>((s < 5 ? 1 : times) * kLightStepNs * (1 + 0.001 * (s % 3)));

@@ -131,7 +131,7 @@ TEST(LostToRank, ABroadcastThatNobodyLeftBeforeTheLastCameTellsLikeAnAllReduce) 
     for (size_t i = 0; i < analysis.facts.collectives.size(); i += 10)
         analysis.facts.collectives.own(i).op = store::Op::broadcast;
     EXPECT_NEAR(lostMs(analysis), 5, 0.3);
-    for (store::CollectiveMember& member : *analysis.facts.members.change())
+    for (const auto held = analysis.facts.members.change(); store::CollectiveMember & member : *held)
         if ((member.collectiveId - 1) % 10 == 0 && member.rank == 0) member.endNs = *member.arrivalNs + 1000;
     EXPECT_LT(lostMs(analysis), 0.3) << "its root went on: how long the others waited is not told";
     EXPECT_EQ(callsTogether(analysis, 1).size(), 8u * 9);

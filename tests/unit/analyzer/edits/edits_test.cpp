@@ -27,7 +27,7 @@ void addFit(job::Analysis& analysis, int64_t alphaNs) {
 }
 
 void addStalls(job::Analysis& analysis, facts::IdleCause cause, int32_t callName, int64_t submission) {
-    for (facts::RankSummary& rank : *analysis.ranks.change()) {
+    for (const auto held = analysis.ranks.change(); facts::RankSummary & rank : *held) {
         facts::HostStall stall;
         stall.step = 0;
         stall.stallNs = 50;
@@ -87,6 +87,10 @@ TEST(Edits, SeveralCommunicatorsAreNamedAtOnce) {
     analysis.facts.communicators[8] = analysis.facts.communicators[9] = analysis.facts.communicators.at(7);
     EXPECT_EQ(test::stepAfter(analysis, {"speed:factor=2,communicator=7-9"}), 186);
     EXPECT_EQ(test::stepAfter(analysis, {"bytes:factor=0.5,communicator=7+9"}), 186);
+    EXPECT_EQ(TrialJob(analysis)
+                  .with(parseEdits({"bytes:factor=1,communicator=7-9"}), Outlook::expected)
+                  .effect.assumed.back(),
+              "communicators 8-9 carry nothing in this run: the change leaves them as they are");
     EXPECT_EQ(refusal(analysis, "speed:factor=2,communicator=8+9"), "communicators 8-9 carry nothing in this run");
     EXPECT_EQ(refusal(analysis, "speed:factor=2,communicator=7-10"), "there is no communicator 10 in this run");
     EXPECT_EQ(refusal(analysis, "speed:factor=2,communicator=7,links=intra"),

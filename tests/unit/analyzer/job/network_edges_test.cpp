@@ -38,7 +38,7 @@ struct Ring {
     /// receiver)`.
     template <typename Factor>
     Ring& send(Factor factor, int64_t bytes = kBytes, int messages = 5) {
-        for (facts::RankSummary& rank : *analysis.ranks.change())
+        for (const auto held = analysis.ranks.change(); facts::RankSummary & rank : *held)
             for (int i = 0; i < messages; ++i)
                 rank.networkSends.push_back(
                     {1, i + 1, next(rank.rank), bytes,
@@ -130,7 +130,7 @@ TEST(NetworkEdges, WithoutProxyEventsThereAreNone) {
 /// suspect.
 TEST(NetworkEdges, EdgesAreComparedAtTheSameSize) {
     Ring ring(2, 4);
-    for (facts::RankSummary& rank : *ring.analysis.ranks.change()) {
+    for (const auto held = ring.analysis.ranks.change(); facts::RankSummary & rank : *held) {
         const int64_t bytes = rank.rank % 4 == 3 ? 2 << 20 : 64 << 20;
         const double rate = rank.rank % 4 == 3 ? 20 : 40;
         for (int i = 0; i < 5; ++i)

@@ -64,7 +64,7 @@ int expectSamePlays(const Analysis& here) {
 
 TEST(PackedJob, EveryChangePlaysAsInTheProcessThatSentIt) {
     Analysis small = test::SmallJob{.readBackNs = 50}.analysis();
-    for (facts::RankSummary& rank : *small.ranks.change()) {
+    for (const auto held = small.ranks.change(); facts::RankSummary & rank : *held) {
         facts::HostStall stall;
         stall.stallNs = 50;
         stall.cause = facts::IdleCause::blockingCall;

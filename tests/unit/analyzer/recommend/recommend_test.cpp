@@ -12,6 +12,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "analyzer/costs/algorithm_support.h"
 #include "analyzer/costs/nccl_setting.h"
@@ -316,6 +317,11 @@ TEST(Recommend, WhatIsToBeKnownOfTablesIsSaidInTextAndJson) {
     EXPECT_NE(text.find("\nwarning: larger.txt line 12: not used: no group of the job is of 16 ranks on 1 node"),
               std::string::npos)
         << text;
+    std::istringstream narrow(renderAdviceText(advice, false, 70));
+    for (std::string line; std::getline(narrow, line);)
+        if (line.find(" samples, ") == std::string::npos) {  // rows of a table stay whole
+            EXPECT_LE(line.size(), 70u) << line;
+        }
     const auto json = nlohmann::json::parse(renderAdviceJson(advice));
     std::set<std::string> kinds;
     for (const auto& note : json["table_notes"]) {

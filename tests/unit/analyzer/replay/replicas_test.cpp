@@ -143,7 +143,8 @@ TEST(ChosenReplicas, AreNotOnlyLateOnes) {
 
 TEST(ChosenReplicas, SayHowMuchLaterTheOthersCome) {
     Replicated job(8, 1, {});
-    for (store::Collective& row : *job.facts().collectives.change())  // somebody else came 300 ns after all of these
+    for (const auto held = job.facts().collectives.change();
+         store::Collective & row : *held)  // somebody else came 300 ns after all of these
         if (row.communicatorId == 9) row.lastArrivalNs = *row.lastArrivalNs + 300;
     EXPECT_EQ(chooseReplicas(job.facts(), 0.01).lateByOthersNs, 300);
 }
@@ -151,7 +152,7 @@ TEST(ChosenReplicas, SayHowMuchLaterTheOthersCome) {
 TEST(ChosenReplicas, AreMoreWhereTheOthersAreMissed) {
     // In each step another one of the last ten is later, by more than 0.5 % of a step.
     Replicated job(24, 1, {});
-    for (store::CollectiveMember& member : *job.facts().members.change()) {
+    for (const auto held = job.facts().members.change(); store::CollectiveMember & member : *held) {
         store::Collective& row = job.facts().collectives.own(static_cast<size_t>(member.collectiveId - 1));
         if (row.communicatorId != 25 || member.rank != 10 + 3 * *row.step) continue;
         member.arrivalNs = *member.arrivalNs + 40'000;
@@ -159,7 +160,7 @@ TEST(ChosenReplicas, AreMoreWhereTheOthersAreMissed) {
         row.lastRank = member.rank;
     }
     EXPECT_EQ(chooseReplicas(job.facts(), 0.01).replayed, 6);  // the four are among the latest
-    for (store::Collective& row : *job.facts().collectives.change())
+    for (const auto held = job.facts().collectives.change(); store::Collective & row : *held)
         if (row.communicatorId == 25) row.lastArrivalNs = *row.lastArrivalNs + 6'000;  // by nobody that is recorded
     EXPECT_TRUE(chooseReplicas(job.facts(), 0.01).leftOut.empty());
 }
