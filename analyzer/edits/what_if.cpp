@@ -145,18 +145,15 @@ void change(ChangedJob& job, const Edit& edit, const Analysis& analysis, const T
 TrialJob::TrialJob(const Analysis& analysis)
     : m_analysis(analysis), m_job{{}, {}, analysis.replay.unchangedStepsNs}, m_trial(analysis.replay.graph, analysis) {}
 
-std::shared_ptr<const TrialJob> TrialJob::withTheTasksOf(const TaskGraph& graph,
-                                                         std::shared_ptr<const TrialJob> madeAnew,
-                                                         std::shared_ptr<const TrialJob> of) {
-    for (const std::shared_ptr<const TrialJob>& one : {madeAnew, of})
-        if (one != nullptr && graph.differsInTimesAlone(one->graph())) return one->m_of != nullptr ? one->m_of : one;
-    return nullptr;
+const TrialGraph* TrialJob::withoutChanges() const {
+    if (hasNoChanges()) return &m_trial;
+    return m_of == nullptr ? nullptr : &m_of->m_trial;
 }
 
 TrialJob::TrialJob(ChangedJob job, const Analysis& analysis, std::shared_ptr<const TrialJob> of)
     : m_analysis(analysis),
       m_job(std::move(job)),
-      m_of(withTheTasksOf(m_job.graph, std::exchange(m_job.madeAnew, nullptr), std::move(of))),
+      m_of(of == nullptr || of->hasNoChanges() ? std::move(of) : of->m_of),
       m_present(m_job.effect.changesLayout() ? std::optional(present(analysis, m_job.effect)) : std::nullopt),
       m_trial(m_job.graph, m_present ? *m_present : analysis, Tried::often,
               m_of != nullptr ? &m_of->m_trial : nullptr) {}
@@ -166,15 +163,7 @@ ChangedJob TrialJob::with(const Edits& edits, Outlook outlook) const {
     job.effect.outlook = outlook;
     job.graph = edits.front()->applied(m_trial, job.effect);
     setSteps(job, m_analysis, m_job.stepsNs);
-    const TrialGraph* from = &m_trial;
-    for (const auto& edit : edits | std::views::drop(1)) {
-        if (!job.graph.differsInTimesAlone(from->graph())) {
-            job.madeAnew = nullptr;  // it has other tasks
-            job.madeAnew = std::make_shared<const TrialJob>(job, m_analysis);
-            from = &job.madeAnew->m_trial;
-        }
-        change(job, *edit, m_analysis, from);
-    }
+    for (const auto& edit : edits | std::views::drop(1)) change(job, *edit, m_analysis, withoutChanges());
     return job;
 }
 

@@ -14,16 +14,11 @@
 
 namespace rankscope::edits {
 
-class TrialJob;
-
 /// The graph of a job after changes.
 struct ChangedJob {
     TaskGraph graph;
     EditEffect effect;
     std::vector<double> stepsNs;  // of the analysed steps, at equal tokens
-    /// The job as the last change left it that was not one of times; none: it is what the changes were made of, or
-    /// nobody kept it.
-    std::shared_ptr<const TrialJob> madeAnew{};
 };
 
 /// Means over the analysed steps, ns per step: how long a rank's kernels run, and how long its NCCL kernels wait for
@@ -67,8 +62,8 @@ class TrialJob {
   public:
     /// Unchanged: without a copy of its graph. `analysis` must outlive it.
     explicit TrialJob(const Analysis& analysis);
-    /// `of`: what the changes were made of, where that is still there. Of that or of job.madeAnew the one that has the
-    /// same tasks is kept.
+    /// `of`: what the changes were made of; nullptr: that is not known. What was read of the job without changes is not
+    /// read again where times alone have changed.
     TrialJob(ChangedJob job, const Analysis& analysis, std::shared_ptr<const TrialJob> of = nullptr);
     TrialJob(const TrialJob&) = delete;
     TrialJob& operator=(const TrialJob&) = delete;
@@ -80,13 +75,13 @@ class TrialJob {
     ChangedJob with(const Edits& edits, Outlook outlook) const;
 
   private:
-    static std::shared_ptr<const TrialJob> withTheTasksOf(const TaskGraph& graph,
-                                                          std::shared_ptr<const TrialJob> madeAnew,
-                                                          std::shared_ptr<const TrialJob> of);
+    bool hasNoChanges() const { return &m_trial.graph() == &m_analysis.replay.graph; }
+    /// Of the job without changes; nullptr: it is not known.
+    const TrialGraph* withoutChanges() const;
 
     const Analysis& m_analysis;
     ChangedJob m_job;                      // unchanged: without the graph
-    std::shared_ptr<const TrialJob> m_of;  // whose graph differs in times alone; none: there is no such job
+    std::shared_ptr<const TrialJob> m_of;  // the job without changes; none: it is this one, or not known
     std::optional<Analysis> m_present;     // none: the layout is the recorded one
     TrialGraph m_trial;
 };

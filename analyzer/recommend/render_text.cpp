@@ -107,26 +107,27 @@ std::string orAny(const std::string& name) {
     return name.empty() ? "*" : name;
 }
 
-std::string curveText(const costs::CostCurve& curve) {
+std::string curveText(const costs::CostCurve& curve, size_t columns) {
     const costs::CurveKey& key = curve.key;
     const bool named =
         key.choice.algorithm != store::Algorithm::unknown || key.choice.protocol != store::Protocol::unknown;
-    std::string text =
+    std::string row =
         fmt::format("  {:<14} {:>2} x {:<4} {:<20}", store::toText(key.op), key.shape.nodes, key.shape.ranks,
                     named ? fmt::format("{}/{}", orAny(costs::ncclName(key.choice.algorithm)),
                                         orAny(costs::ncclName(key.choice.protocol)))
                           : "NCCL's choice");
-    text += fmt::format(" {:>6} samples, {:>3} size{}", curve.samples(), curve.timesBySize.size(),
-                        curve.timesBySize.size() == 1 ? " " : "s");
-    text += curve.line
-                ? fmt::format(", {} to {}: {} + {:.4g} ns/KiB", text::bytesText(curve.timesBySize.begin()->first),
-                              text::bytesText(curve.timesBySize.rbegin()->first),
-                              text::durationText(curve.line->alphaNs), curve.line->betaNsPerByte * 1024)
-                : ": no line, sizes hardly differ";
-    if (key.from == costs::EvidenceFrom::ncclTests) text += " [nccl-tests]";
+    row += fmt::format(" {:>6} samples, {:>3} size{}", curve.samples(), curve.timesBySize.size(),
+                       curve.timesBySize.size() == 1 ? " " : "s");
+    row += curve.line ? fmt::format(", {} to {}: {} + {:.4g} ns/KiB", text::bytesText(curve.timesBySize.begin()->first),
+                                    text::bytesText(curve.timesBySize.rbegin()->first),
+                                    text::durationText(curve.line->alphaNs), curve.line->betaNsPerByte * 1024)
+                      : ": no line, sizes hardly differ";
+    if (key.from == costs::EvidenceFrom::ncclTests) row += " [nccl-tests]";
+    row += "\n";
     if (!curve.group.empty())
-        text += fmt::format("\n      {}: the line of the findings ({})", curve.group, curve.line->source);
-    return text + "\n";
+        row += text::wrapped(fmt::format("{}: the line of the findings ({})", curve.group, curve.line->source),
+                             "      ", columns);
+    return row;
 }
 
 std::string bodyText(const Recommendation& r, double stepNs, size_t columns) {
@@ -256,7 +257,7 @@ std::string renderAdviceText(const Advice& advice, bool colour, size_t columns) 
         out += heading(paint, columns,
                        "Measured times of collectives (nodes x ranks; start-up + rate x bytes for each algorithm and "
                        "protocol)");
-    for (const costs::CostCurve& curve : advice.curves) out += curveText(curve);
+    for (const costs::CostCurve& curve : advice.curves) out += curveText(curve, columns);
     out += notesText(advice, paint, columns);
     return out;
 }
