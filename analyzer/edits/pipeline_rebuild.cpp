@@ -95,7 +95,7 @@ class Rebuild {
             for (int step : m_steps) playStep(step, stage);
             endSteps();
         }
-        // The graph is made without what was read to draft it.
+        // The graph is made without what was read to draft it, but for what others keep of it.
         m_recorded.reset();
         m_parts.reset();
         std::exchange(m_clone, {});

@@ -18,6 +18,8 @@
 namespace rankscope::edits {
 namespace {
 
+constexpr size_t kMostListed = 8;  // kernels or communicators in a sentence: more would fill lines of it
+
 /// What a Speed edit makes faster. One of kernels (of ranks, of a name), or transfers (of communicators, a class of
 /// links, the links of ranks).
 struct SpeedOf {
@@ -65,7 +67,6 @@ class StartUps {
     /// Of all that ns() was asked for.
     void tellUnknown(EditEffect& effect) const {
         if (m_unknown.empty()) return;
-        constexpr size_t kMostListed = 8;
         std::vector<std::string> listed = text::rankRanges({m_unknown.begin(), m_unknown.end()});
         if (listed.size() > kMostListed) {
             listed.resize(kMostListed);
@@ -90,7 +91,7 @@ std::string kernelNames(const TaskGraph& graph, const Analysis& analysis) {
     for (const facts::KernelKey& key : graph.kernelKeys) {
         const std::string name = text::readableKernelName(analysis.facts.string(key.nameId));
         if (names.find(name) != std::string::npos) continue;
-        if (++listed > 8) return names + " …";
+        if (++listed > kMostListed) return names + " …";
         names += (names.empty() ? "" : ", ") + name;
     }
     return names;
