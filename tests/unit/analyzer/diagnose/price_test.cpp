@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/diagnosis.h"
 #include "analyzer/edits/what_if.h"
 #include "tests/unit/analyzer/small_job.h"
 
