@@ -27,11 +27,13 @@ void append(facts::Instances& all, const facts::Instances& part) {
     add(all.pointToPoint, part.pointToPoint);
 }
 
-/// The rows of all parts fit without being moved.
-void makeRoom(store::TraceReader& trace, facts::Instances& all) {
-    all.collectives.reserve(trace.rowCount(store::tableName<store::Collective>()));
-    all.members.reserve(trace.rowCount(store::tableName<store::CollectiveMember>()));
-    all.pointToPoint.reserve(trace.rowCount(store::tableName<store::P2p>()));
+/// The rows of all parts fit without being moved, where the others are as many as those of `part`, or a tenth more:
+/// to count them would be to read through the tables once more.
+void makeRoom(facts::Instances& part, size_t parts) {
+    const auto makeFor = [parts](auto& rows) { rows.reserve(rows.size() * parts + rows.size() * parts / 10); };
+    makeFor(part.collectives);
+    makeFor(part.members);
+    makeFor(part.pointToPoint);
 }
 
 /// Collectives for which another thread is worth its own connection to the file: it takes a millisecond or two to open,
@@ -49,7 +51,7 @@ facts::Instances readInstances(const std::filesystem::path& database, store::Tra
             return facts::readInstances(own, part, parts);
         }));
     facts::Instances all = facts::readInstances(trace, 0, parts);
-    if (parts > 1) makeRoom(trace, all);
+    if (parts > 1) makeRoom(all, parts);
     for (std::future<facts::Instances>& other : others) append(all, other.get());
     return all;
 }
@@ -109,7 +111,7 @@ bool tellsOfAllEvents(const facts::TraceFacts& facts) {
 /// In the first process: its own part of the instances, and behind it the others'.
 facts::Instances gatherInstances(store::TraceReader& trace, team::Team& team, const std::vector<int>& taking) {
     facts::Instances all = facts::readInstances(trace, 0, taking.size());
-    makeRoom(trace, all);
+    makeRoom(all, taking.size());
     for (const int process : taking) {
         if (process == 0) continue;
         facts::Instances its;

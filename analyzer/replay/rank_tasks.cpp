@@ -21,35 +21,31 @@ double tasksOf(store::TraceReader& trace, const facts::TraceFacts& facts) {
     return kTasksPerPiece * static_cast<double>(pieces);
 }
 
-/// Takes as many of the last steps as fit, two at least, and returns their number; 0: all.
-size_t limitSteps(const facts::TraceFacts& facts, double tasks, size_t mostTasks, ReplayWindow& window) {
+/// All steps, or as many of the last ones as fit, two at least.
+ReplayWindow lastSteps(const facts::TraceFacts& facts, double tasks, size_t mostTasks) {
     const auto most = std::ranges::max_element(facts.ranks, {}, [](const auto& rank) { return rank.steps.size(); });
-    if (tasks <= static_cast<double>(mostTasks) || most == facts.ranks.end() || most->steps.empty()) return 0;
+    if (tasks <= static_cast<double>(mostTasks) || most == facts.ranks.end() || most->steps.empty()) return {};
     const auto steps = static_cast<double>(most->steps.size());
     const auto fit = std::max<size_t>(2, static_cast<size_t>(steps * static_cast<double>(mostTasks) / tasks));
-    if (fit >= most->steps.size()) return 0;
-    window.first = most->steps[most->steps.size() - fit].step;
-    window.last = most->steps.back().step;
-    return fit;
+    if (fit >= most->steps.size()) return {};
+    return {.first = most->steps[most->steps.size() - fit].step, .last = most->steps.back().step};
 }
 
 }  // namespace
 
 ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& facts, size_t mostTasks) {
-    ReplayWindow window;
-    limitSteps(facts, tasksOf(trace, facts), mostTasks, window);
-    return window;
+    return lastSteps(facts, tasksOf(trace, facts), mostTasks);
 }
 
 ReplayWindow replayWindowOfReplicas(store::TraceReader& trace, const facts::TraceFacts& facts,
                                     const ReplayLimits& limits) {
     const double tasks = tasksOf(trace, facts);
-    ReplayWindow window;
-    const size_t steps = limitSteps(facts, tasks, limits.mostTasks, window);
-    if (window.whole() || steps > limits.fewSteps) return window;
-    ReplayWindow ofReplicas{.replicas = chooseReplicas(facts, static_cast<double>(limits.enoughTasks) / tasks,
-                                                       static_cast<double>(limits.mostTasks) / tasks)};
-    return ofReplicas.replicas.leftOut.empty() ? window : ofReplicas;
+    if (tasks > static_cast<double>(limits.enoughTasks)) {
+        ReplayWindow some{.replicas = chooseReplicas(facts, static_cast<double>(limits.enoughTasks) / tasks,
+                                                     static_cast<double>(limits.mostTasks) / tasks)};
+        if (!some.replicas.leftOut.empty()) return some;
+    }
+    return lastSteps(facts, tasks, limits.mostTasks);
 }
 
 EdgeCounts& EdgeCounts::operator+=(const EdgeCounts& other) {

@@ -32,20 +32,20 @@ void forEachField(ReplayWindow& value, const Visit& visit) {
 
 /// How much of a job is replayed.
 struct ReplayLimits {
-    /// More tasks than this are not held: while savings are replayed the process has some 290 bytes a task with one
-    /// play at a time, and 380 with two (256 ranks, 14 steps, 5.6 million tasks: 1.5 and 2.0 GiB).
-    size_t mostTasks = 6'000'000;
-    /// Where no more than so many steps fit, replicas are left out instead (replicas.h): what repairs save was told
-    /// from the last two steps of a pipeline of 1,024 ranks as 28 % of the step, and is 42 %.
-    size_t fewSteps = 8;
-    /// Down to so many: 1,024 ranks of ten steps are then analysed in 1 MB a rank.
+    /// Of a larger job replicas are left out, down to so many (replicas.h): 1,024 ranks of ten steps are then analysed
+    /// in 1 MB a rank, and 256 in two thirds of the time that all of their 4.3 million tasks take, and half the memory.
     size_t enoughTasks = 1'500'000;
+    /// More than this are not held: while savings are replayed the process has some 290 bytes a task with one play at a
+    /// time, and 380 with two (256 ranks, 14 steps, 5.6 million tasks: 1.5 and 2.0 GiB). Where there are no replicas to
+    /// leave out, steps are: the last ones are less to go by. What repairs save was told from the last two steps of a
+    /// pipeline of 1,024 ranks as 28 % of the step, and is 42 %.
+    size_t mostTasks = 6'000'000;
 };
 
 /// Returns everything, or as many of the last steps as fit into `mostTasks`, two at least.
 ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& facts,
                           size_t mostTasks = ReplayLimits().mostTasks);
-/// The same, or all steps of some replicas where these would be few steps.
+/// All steps of some replicas where all are more than `enoughTasks`, and some can stand for all; else the same.
 ReplayWindow replayWindowOfReplicas(store::TraceReader& trace, const facts::TraceFacts& facts,
                                     const ReplayLimits& limits);
 

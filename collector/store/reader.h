@@ -77,8 +77,6 @@ class TraceReader {
     /// Empty when the trace is older than the table.
     template <typename Row>
     std::vector<Row> all();
-    /// Of a table that is there, by its name; no more than the file has room for, whatever one that is not ours counts.
-    size_t rowCount(const char* table);
     /// Of Collective, CollectiveMember and P2p: rows with above < `column` <= upTo, which is what the table is sorted
     /// by. Without one of them, all on that side, also those whose value is null or text, as a damaged file may have.
     template <typename Row>
@@ -115,6 +113,8 @@ class TraceReader {
     IdRange extent(int32_t rank) const;
 
   private:
+    /// Of a table that is there, by its name; no more than the file has room for, whatever one that is not ours counts.
+    size_t rowCount(const char* table);
     void readMeta();
     void readExtents();
     void findShards(MissingShards missing);

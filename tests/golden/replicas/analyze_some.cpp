@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// rankscope_test_replicas RUN TASKS: the report of RUN as JSON, with as few of its replicas replayed as may be where
-// all come to more than TASKS. Jobs for which `rankscope analyze` leaves some out are too large for a test.
+// rankscope_test_replicas RUN: the report of RUN as JSON, with as few of its replicas replayed as may be. Jobs for
+// which `rankscope analyze` leaves some out are too large for a test.
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cstring>
 #include <exception>
 
 #include "analyzer/report/analyze.h"
@@ -14,9 +12,8 @@ int main(int argc, char** argv) {
     rankscope::report::AnalyzeOptions options;
     options.storeResults = false;
     options.replayed.enoughTasks = 0;
-    const auto* const end = argc == 3 ? argv[2] + std::strlen(argv[2]) : nullptr;
-    if (end == nullptr || std::from_chars(argv[2], end, options.replayed.mostTasks).ptr != end) {
-        fmt::print(stderr, "usage: {} RUN TASKS\n", argv[0]);
+    if (argc != 2) {
+        fmt::print(stderr, "usage: {} RUN\n", argv[0]);
         return 2;
     }
     try {
