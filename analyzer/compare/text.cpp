@@ -40,6 +40,16 @@ class Text {
         }
         m_text += '\n';
     }
+    /// Behind `first`, which is shaded, in lines that fit a report.
+    void sentence(const std::string& first, const std::string& text, Shade shade = Shade::plain) {
+        const std::string lines = text::wrapped(text::shortened(text::oneLine(text), kLongestLine), first);
+        for (size_t at = 0; at < lines.size();) {
+            const size_t end = lines.find('\n', at);
+            const size_t behind = at == 0 ? first.size() : at;
+            line((at == 0 ? paint(shade, first) : "") + lines.substr(behind, end - behind));
+            at = end + 1;
+        }
+    }
     std::string take() && { return std::move(m_text); }
 
   private:
@@ -71,14 +81,15 @@ void writeVerdict(const Comparison& c, Text& text) {
     text.line("  base  " + sideText(c.base));
     text.line("  new   " + sideText(c.now));
     if (const std::string job = jobText(c); !job.empty()) text.line("  job   " + job);
-    if (const std::string noise = noiseSentence(step); !noise.empty()) text.line("  noise " + noise);
+    if (const std::string noise = noiseSentence(step); !noise.empty()) text.sentence("  noise ", noise);
     if (step.pValue)
         text.line(fmt::format("  test  p = {:.2g}", *step.pValue) +
                   (step.rankPValue ? fmt::format(", rank test p = {:.2g}", *step.rankPValue) : ""));
     if (step.modes.empty()) return;
     const StepTimeChange::Modes& example = step.modes.front();
-    text.line(
-        fmt::format("  modes steps are of two kinds in {} (in {}: {} and {}, {:.0f} % of the second): {} are compared",
+    text.sentence(
+        "  modes ",
+        fmt::format("steps are of two kinds in {} (in {}: {} and {}, {:.0f} % of the second): {} are compared",
                     text::countedText(step.modes.size(), "run"), example.run, text::durationText(example.lowNs),
                     text::durationText(example.highNs), 100 * example.highShare,
                     step.estimator == "mean" ? "means" : "typical steps, as most runs have one kind,"));
@@ -86,14 +97,14 @@ void writeVerdict(const Comparison& c, Text& text) {
 
 void writeIncomparable(const Comparison& c, Text& text) {
     for (const Incomparable& row : c.incomparable)
-        text.line(fmt::format("  {} in {}: {} and {}; {}", row.refused ? text.paint.bold("differ") : "differ", row.what,
-                              row.base, row.now, row.consequence));
+        text.sentence("  differ ", fmt::format("in {}: {} and {}; {}", row.what, row.base, row.now, row.consequence),
+                      row.refused ? Shade::bold : Shade::plain);
     size_t losses = 0;
     for (const ComparedLoss& loss : c.losses)
         if (loss.severity != "info" && ++losses <= kRowsInText)
             text.line(fmt::format("  loss  {}, {}: {}", loss.side, loss.run, loss.meaning));
     if (losses > kRowsInText) text.line(fmt::format("  loss  and {} more", losses - kRowsInText));
-    for (const std::string& note : c.notes) text.line("  note  " + note);
+    for (const std::string& note : c.notes) text.sentence("  note  ", note);
 }
 
 void writeCauses(const Comparison& c, Text& text) {

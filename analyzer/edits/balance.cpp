@@ -65,15 +65,25 @@ std::vector<double> factorsOf(int rank, bool isPeer, const std::vector<Paces>& p
     return factors;
 }
 
+/// Ranks that replicas stand for in the replay take part as they were recorded: the mean is that of all.
 void shareKernels(TaskGraph& graph, const Analysis& analysis) {
     std::unordered_map<int, int> stageOf;  // by rank; -1 without a pipeline
-    std::map<int, int> ranksOfStage;
-    for (int rank : recordedRanks(analysis, {})) ++ranksOfStage[stageOf[rank] = analysis.layout.stageOf(rank)];
+    std::map<int, size_t> ranksOfStage;
+    for (const facts::RankSummary& rank : analysis.ranks)
+        ++ranksOfStage[stageOf[rank.rank] = analysis.layout.stageOf(rank.rank)];
     struct Share {
         std::map<int, double> byRank;  // ns
         double totalNs = 0;
+        void add(int rank, int64_t ns) {
+            byRank[rank] += static_cast<double>(ns);
+            totalNs += static_cast<double>(ns);
+        }
     };
     std::map<std::tuple<int, int, int32_t>, Share> shares;  // by stage, step and kernel name
+    for (const facts::RankSummary& rank : analysis.ranks)
+        if (analysis.replay.hasLeftOut(rank.rank))
+            for (const facts::KernelStatistics& kernel : rank.kernels)
+                shares[{stageOf[rank.rank], kernel.step, kernel.key.nameId}].add(rank.rank, kernel.totalNs);
     const auto shareOf = [&](TaskId task) -> Share& {
         return shares[{stageOf[graph.rankOf(task)], graph.info[task].step,
                        graph.kernelKeys[graph.info[task].detail].nameId}];
@@ -82,19 +92,16 @@ void shareKernels(TaskGraph& graph, const Analysis& analysis) {
         return graph.info[task].kind == TaskKind::kernel && graph.info[task].detail < graph.kernelKeys.size();
     };
     for (TaskId task = 0; task < graph.size(); ++task)
-        if (isKernel(task)) {
-            Share& share = shareOf(task);
-            share.byRank[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
-            share.totalNs += static_cast<double>(graph.durationNs[task]);
-        }
+        if (isKernel(task)) shareOf(task).add(graph.rankOf(task), graph.durationNs[task]);
     for (TaskId task = 0; task < graph.size(); ++task) {
         if (!isKernel(task)) continue;
         const Share& share = shareOf(task);
-        const int ranks = ranksOfStage[stageOf[graph.rankOf(task)]];
+        const size_t ranks = share.byRank.size();
         // What not every rank runs at all cannot be shared by sizes.
-        if (static_cast<int>(share.byRank.size()) < ranks) continue;
+        if (ranks < ranksOfStage[stageOf[graph.rankOf(task)]]) continue;
         const double own = share.byRank.at(graph.rankOf(task));
-        if (own > 0) graph.durationNs[task] = scaledNs(graph.durationNs[task], share.totalNs / ranks / own);
+        if (own > 0)
+            graph.durationNs[task] = scaledNs(graph.durationNs[task], share.totalNs / static_cast<double>(ranks) / own);
     }
 }
 

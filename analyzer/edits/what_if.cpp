@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "analyzer/facts/statistics.h"
+#include "analyzer/text/terminal_text.h"
 
 namespace rankscope::edits {
 namespace {
@@ -160,7 +161,7 @@ TrialJob::TrialJob(ChangedJob job, const Analysis& analysis, std::shared_ptr<con
 
 void TrialJob::readPipeline() const {
     try {
-        m_trial.pipeline();
+        static_cast<void>(m_trial.pipeline());
     } catch (const EditError&) {
         // A change that asks for it is told.
     }
@@ -183,7 +184,7 @@ std::string listEdits(const Analysis& analysis) {
         if (why.empty())
             possible += fmt::format("{}\n    {}\n", family.syntax, family.help);
         else
-            others += why + "\n";
+            others += text::wrapped(why);
     }
     return possible + (others.empty() ? "" : "\nNot for this run\n" + others);
 }

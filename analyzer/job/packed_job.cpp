@@ -54,10 +54,12 @@ const std::vector<Value>& valuesOf(const facts::SharedList<Value>& list) {
     return list.values();
 }
 
-/// What edits read of a rank beside its tasks.
+/// What edits read of a rank beside its tasks; of one that has none, for it is left out of the replay, also its
+/// kernels.
 template <typename Visit>
-void forEachPlayedField(facts::RankSummary& rank, const Visit& visit) {
+void forEachPlayedField(facts::RankSummary& rank, const replay::ReplayModel& replay, const Visit& visit) {
     visit(rank.rank, rank.contention, rank.hostStalls, rank.hostPauses, rank.hostUse, rank.hostIsKnown);
+    if (replay.hasLeftOut(rank.rank)) visit(rank.kernels);
 }
 
 /// All but the ranks, the cost, which follows from the rest, and the graph, which is much larger. The graph's schedule
@@ -79,7 +81,8 @@ void packForPlays(const Analysis& analysis, const std::vector<costs::NcclTestsTa
     const auto put = [&packer](const auto&... fields) { (packer(fields), ...); };
     put(tables, uint64_t{packed.ranks.size()});
     forEachSmallField(packed, put);
-    for (const facts::RankSummary& rank : packed.ranks) forEachPlayedField(const_cast<facts::RankSummary&>(rank), put);
+    for (const facts::RankSummary& rank : packed.ranks)
+        forEachPlayedField(const_cast<facts::RankSummary&>(rank), packed.replay, put);
     send(packer.take());
     forEachField(packed.replay.graph, [&](const auto&... lists) { team::sendLists(send, valuesOf(lists)...); });
 }
@@ -95,7 +98,7 @@ Analysis unpackForPlays(facts::TraceFacts facts, const std::function<std::string
     take(tables, ranks);
     forEachSmallField(analysis, take);
     std::vector<facts::RankSummary> summaries;
-    for (uint64_t i = 0; i < ranks; ++i) forEachPlayedField(summaries.emplace_back(), take);
+    for (uint64_t i = 0; i < ranks; ++i) forEachPlayedField(summaries.emplace_back(), analysis.replay, take);
     analysis.ranks = std::move(summaries);
     forEachField(analysis.replay.graph, [&](auto&... lists) {
         std::tuple<std::vector<typename std::decay_t<decltype(lists)>::value_type>...> received;

@@ -7,6 +7,7 @@
 #include "analyzer/report/renderers.h"
 #include "analyzer/text/json_text.h"
 #include "analyzer/text/lists.h"
+#include "analyzer/text/terminal_text.h"
 #include "analyzer/text/units.h"
 
 namespace rankscope::report {
@@ -64,12 +65,13 @@ std::string renderWhatIfText(const edits::WhatIf& r, const std::vector<std::stri
                            text::durationText(-r.savingNs.expected), text::percentText(-share),
                            text::durationText(-r.savingNs.high), text::durationText(-r.savingNs.low));
     if (r.replicas != 1)
-        out += fmt::format(
-            "throughput       {:.3g} times the tokens per second: {:.3g} times the ranks, and as many times the tokens "
-            "in a step\n",
-            r.changedStepNs > 0 ? r.replicas * r.replayedStepNs / r.changedStepNs : 0, r.replicas);
-    out += fmt::format("critical path    before: {}\n", pathText(r.pathBefore));
-    out += fmt::format("                 after:  {}\n", pathText(r.pathAfter));
+        out += text::wrapped(
+            fmt::format("{:.3g} times the tokens per second: {:.3g} times the ranks, and as many times the tokens in a "
+                        "step",
+                        r.changedStepNs > 0 ? r.replicas * r.replayedStepNs / r.changedStepNs : 0, r.replicas),
+            "throughput       ");
+    out += text::wrapped(pathText(r.pathBefore), "critical path    before: ");
+    out += text::wrapped(pathText(r.pathAfter), "                 after:  ");
     out += "\nper rank and step    kernels             waiting, all        transfer, all\n";
     for (size_t i = 0; i < std::min(r.before.size(), r.after.size()); ++i) {
         if (i == kMostShownRanks) {
@@ -84,11 +86,12 @@ std::string renderWhatIfText(const edits::WhatIf& r, const std::vector<std::stri
         out += fmt::format("  rank {:<14}{:<20}{:<20}{}\n", before.rank, pair(before.computeNs, after.computeNs),
                            pair(before.waitingNs, after.waitingNs), pair(before.transferNs, after.transferNs));
     }
-    out +=
-        "  all: hidden behind compute, too, as in analyze's table of collectives; its 'Where the time goes' counts "
-        "only what compute does not hide\n";
+    out += text::wrapped(
+        "all: hidden behind compute, too, as in analyze's table of collectives; its 'Where the time goes' counts only "
+        "what compute does not hide",
+        "  ");
     if (!r.assumed.empty()) out += "\nassumed\n";
-    for (const std::string& sentence : r.assumed) out += "  " + sentence + "\n";
+    for (const std::string& sentence : r.assumed) out += text::wrapped(sentence, "  ");
     return out;
 }
 

@@ -119,6 +119,16 @@ job::Analysis SmallJob::analysis() const {
     return analysis;
 }
 
+job::Analysis withRankLeftOut(job::Analysis analysis, int64_t kernelNs) {
+    facts::RankSummary rank;
+    rank.rank = 2;
+    for (const int step : analysis.steps)
+        rank.kernels.push_back({{.nameId = SmallJob::kKernelName}, step, 1, kernelNs, static_cast<double>(kernelNs)});
+    analysis.ranks.change()->push_back(rank);
+    analysis.replay.leftOut = {2};
+    return analysis;
+}
+
 double stepAfter(const job::Analysis& analysis, const std::vector<std::string>& changes) {
     return edits::whatIf(analysis, edits::parseEdits(changes)).changedStepNs;
 }

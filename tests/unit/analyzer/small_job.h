@@ -27,6 +27,9 @@ struct SmallJob {
     job::Analysis analysis() const;
 };
 
+/// A third rank that the two stand for in the replay: it has no tasks, and its kernels take so long in a step.
+job::Analysis withRankLeftOut(job::Analysis analysis, int64_t kernelNs);
+
 /// Mean step after these changes.
 double stepAfter(const job::Analysis& analysis, const std::vector<std::string>& changes);
 

@@ -63,6 +63,15 @@ TEST(Edits, SharedWorkIsTheMeanOfTheRanks) {
     EXPECT_EQ(test::stepAfter(test::SmallJob{.differentGrids = true}.analysis(), {"balance:what=work"}), 176);
 }
 
+TEST(Edits, RanksThatAreNotReplayedTakeTheirPartOfSharedWork) {
+    const auto after = [](int64_t kernelNs) {
+        return test::stepAfter(test::withRankLeftOut(test::SmallJob{.differentGrids = true}.analysis(), kernelNs),
+                               {"balance:what=work"});
+    };
+    EXPECT_EQ(after(50), 151);  // the mean of 100, 150 and 50
+    EXPECT_EQ(after(110), 171);
+}
+
 TEST(Edits, KernelsAreSpedUpByRankAndName) {
     const job::Analysis analysis = test::SmallJob().analysis();
     EXPECT_EQ(test::stepAfter(analysis, {"speed:factor=1.5,ranks=1"}), 151);

@@ -76,6 +76,7 @@ TEST(PackedJob, EveryChangePlaysAsInTheProcessThatSentIt) {
     }
     EXPECT_GT(expectSamePlays(small), 10);
     EXPECT_GT(expectSamePlays(test::SmallJob{.reductions = 3, .extraNs = 30, .differentGrids = true}.analysis()), 10);
+    EXPECT_GT(expectSamePlays(test::withRankLeftOut(test::SmallJob{.differentGrids = true}.analysis(), 50)), 10);
 }
 
 /// Lanes without tasks, of several megabytes; they do not divide a part.
