@@ -41,12 +41,13 @@ class Text {
         m_text += '\n';
     }
     /// Behind `first`, which is shaded, in lines that fit a report.
-    void sentence(const std::string& first, const std::string& text, Shade shade = Shade::plain) {
-        const std::string lines = text::wrapped(text::shortened(text::oneLine(text), kLongestLine), first);
+    void sentence(const std::string& first, const std::string& sentence, Shade shade = Shade::plain) {
+        const std::string lines = text::wrapped(text::shortened(text::oneLine(sentence), kLongestLine), first);
         for (size_t at = 0; at < lines.size();) {
             const size_t end = lines.find('\n', at);
             const size_t behind = at == 0 ? first.size() : at;
-            line((at == 0 ? paint(shade, first) : "") + lines.substr(behind, end - behind));
+            std::string text = at == 0 ? paint(shade, first) : std::string();
+            line(text += lines.substr(behind, end - behind));
             at = end + 1;
         }
     }
