@@ -46,8 +46,7 @@ class Text {
         for (size_t at = 0; at < lines.size();) {
             const size_t end = lines.find('\n', at);
             const size_t behind = at == 0 ? first.size() : at;
-            std::string text = at == 0 ? paint(shade, first) : std::string();
-            line(text += lines.substr(behind, end - behind));
+            line((at == 0 ? paint(shade, first) : std::string()) + lines.substr(behind, end - behind));
             at = end + 1;
         }
     }

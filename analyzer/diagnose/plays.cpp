@@ -47,16 +47,12 @@ class OnePlayer : public Players {
 };
 
 /// Makes plays in threads that last as long as it does: where each has a heap (keepFreedMemory()), it keeps there what
-/// it has freed for its next play. What is begun and not taken up when it is destroyed is not made. The first thread
-/// prepares them while detectors look at the job (0.06 of 3.3 s at 256 ranks).
+/// it has freed for its next play. What is begun and not taken up when it is destroyed is not made.
 class ThreadPlayers : public Players {
   public:
     ThreadPlayers(const job::Analysis& analysis, size_t threads) : m_player(analysis) {
         for (size_t thread = 0; thread < threads; ++thread)
-            m_threads.emplace_back([this, thread](const std::stop_token& stop) {
-                if (thread == 0) m_player.prepare();
-                makePlays(stop);
-            });
+            m_threads.emplace_back([this](const std::stop_token& stop) { makePlays(stop); });
     }
     size_t hands() const override { return m_threads.size(); }
     size_t free() const override { return m_threads.size() - m_plays.size(); }
@@ -124,15 +120,6 @@ Played Player::play(const Play& what) const {
         played.impossible = error.what();
     }
     return played;
-}
-
-void Player::prepare() const {
-    if (!m_analysis.replay.available()) return;
-    try {
-        m_recorded.readPipeline();
-    } catch (const std::exception&) {
-        // Whoever plays it meets it again, and tells.
-    }
 }
 
 Plays::Plays(const job::Analysis& analysis, unsigned threads) : Plays(playersOf(analysis, threads)) {}

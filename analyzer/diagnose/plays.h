@@ -55,8 +55,6 @@ class Player {
 
     /// The analysis has a replay.
     Played play(const Play& what) const;
-    /// Reads what the longest plays will ask for, by a thread that has nothing else to do yet.
-    void prepare() const;
 
   private:
     const job::Analysis& m_analysis;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "analyzer/edits/edit_arguments.h"
 #include "analyzer/edits/graph_changes.h"
 #include "analyzer/edits/graph_view.h"
 #include "analyzer/facts/statistics.h"
+#include "analyzer/job/recorded_work.h"
+#include "analyzer/text/lists.h"
 
 namespace rankscope::edits {
 namespace {
@@ -65,25 +69,46 @@ std::vector<double> factorsOf(int rank, bool isPeer, const std::vector<Paces>& p
     return factors;
 }
 
-/// Ranks that replicas stand for in the replay take part as they were recorded: the mean is that of all.
+/// Ranks of a stage.
+struct StageRanks {
+    size_t replayed = 0;
+    size_t others = 0;
+};
+
+/// The mean work of the ranks of a stage: of those that are replayed as they are now, and of the others as they were
+/// recorded, times what has become of the middle one of the replayed. Nothing where not every rank does such work at
+/// all: that cannot be shared by sizes. `recorded`: nullptr where nobody is left out, and of a step that was not
+/// analysed; the others are then taken to do what the replayed do.
+std::optional<double> meanWorkNs(const std::map<int, double>& byRank, const job::RecordedWork* recorded,
+                                 const StageRanks& ranks) {
+    if (byRank.size() < ranks.replayed) return std::nullopt;
+    double ns = 0;
+    std::vector<double> became;
+    for (const auto& [rank, nowNs] : byRank) {
+        ns += nowNs;
+        if (recorded == nullptr) continue;
+        const double thenNs = text::valueAt(recorded->replayedNs, rank);
+        if (thenNs > 0) became.push_back(nowNs / thenNs);
+    }
+    const auto replayed = static_cast<double>(byRank.size());
+    if (became.empty() || ranks.others == 0) return ns / replayed;
+    if (recorded->othersNs <= 0) return std::nullopt;
+    return (ns + recorded->othersNs * facts::median(std::move(became))) /
+           (replayed + static_cast<double>(ranks.others));
+}
+
 void shareKernels(TaskGraph& graph, const Analysis& analysis) {
     std::unordered_map<int, int> stageOf;  // by rank; -1 without a pipeline
-    std::map<int, size_t> ranksOfStage;
-    for (const facts::RankSummary& rank : analysis.ranks)
-        ++ranksOfStage[stageOf[rank.rank] = analysis.layout.stageOf(rank.rank)];
+    std::map<int, StageRanks> ranksOfStage;
+    for (const facts::RankSummary& rank : analysis.ranks) {
+        StageRanks& ranks = ranksOfStage[stageOf[rank.rank] = analysis.layout.stageOf(rank.rank)];
+        ++(analysis.replay.hasLeftOut(rank.rank) ? ranks.others : ranks.replayed);
+    }
     struct Share {
         std::map<int, double> byRank;  // ns
-        double totalNs = 0;
-        void add(int rank, int64_t ns) {
-            byRank[rank] += static_cast<double>(ns);
-            totalNs += static_cast<double>(ns);
-        }
+        std::optional<double> meanNs;
     };
-    std::map<std::tuple<int, int, int32_t>, Share> shares;  // by stage, step and kernel name
-    for (const facts::RankSummary& rank : analysis.ranks)
-        if (analysis.replay.hasLeftOut(rank.rank))
-            for (const facts::KernelStatistics& kernel : rank.kernels)
-                shares[{stageOf[rank.rank], kernel.step, kernel.key.nameId}].add(rank.rank, kernel.totalNs);
+    std::map<job::WorkKey, Share> shares;
     const auto shareOf = [&](TaskId task) -> Share& {
         return shares[{stageOf[graph.rankOf(task)], graph.info[task].step,
                        graph.kernelKeys[graph.info[task].detail].nameId}];
@@ -92,16 +117,18 @@ void shareKernels(TaskGraph& graph, const Analysis& analysis) {
         return graph.info[task].kind == TaskKind::kernel && graph.info[task].detail < graph.kernelKeys.size();
     };
     for (TaskId task = 0; task < graph.size(); ++task)
-        if (isKernel(task)) shareOf(task).add(graph.rankOf(task), graph.durationNs[task]);
+        if (isKernel(task)) shareOf(task).byRank[graph.rankOf(task)] += static_cast<double>(graph.durationNs[task]);
+    for (auto& [key, share] : shares) {
+        const auto recorded = analysis.works.find(key);
+        share.meanNs = meanWorkNs(share.byRank, recorded == analysis.works.end() ? nullptr : &recorded->second,
+                                  ranksOfStage[key.stage]);
+    }
     for (TaskId task = 0; task < graph.size(); ++task) {
         if (!isKernel(task)) continue;
         const Share& share = shareOf(task);
-        const size_t ranks = share.byRank.size();
-        // What not every rank runs at all cannot be shared by sizes.
-        if (ranks < ranksOfStage[stageOf[graph.rankOf(task)]]) continue;
+        if (!share.meanNs) continue;
         const double own = share.byRank.at(graph.rankOf(task));
-        if (own > 0)
-            graph.durationNs[task] = scaledNs(graph.durationNs[task], share.totalNs / static_cast<double>(ranks) / own);
+        if (own > 0) graph.durationNs[task] = scaledNs(graph.durationNs[task], *share.meanNs / own);
     }
 }
 

@@ -230,9 +230,11 @@ void changeAlgorithm(const AlgorithmTo& to, TaskGraph& graph, const Analysis& an
     };
     const std::map<int64_t, double> shared = costs::sharedTransfers(analysis.facts);
     bool found = false;
+    NamedCommunicators named(to.communicators);
     for (size_t i = 0; i < graph.exchanges.size(); ++i) {
         const Exchange& exchange = graph.exchanges[i];
         if (!to.communicators.empty() && !isNamed(to.communicators, exchange.communicatorId)) continue;
+        named.carries(exchange.communicatorId);
         if (to.op != store::Op::unknown && exchange.op != to.op) continue;
         const Exchange* recorded = recordedBefore(analysis, graph, i);
         std::optional<costs::Message> message = recorded != nullptr
@@ -268,6 +270,7 @@ void changeAlgorithm(const AlgorithmTo& to, TaskGraph& graph, const Analysis& an
         changed.algorithm = choice.algorithm;
         changed.protocol = choice.protocol;
     }
+    named.tell(found, analysis, effect);
     if (!found)
         throw EditError("no collective of this run can run that way, or nothing tells how long it would take",
                         "ring and tree (all-reduce only) with ll, ll128 (where it was seen) and simple; it takes a "

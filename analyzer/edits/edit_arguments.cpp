@@ -170,4 +170,25 @@ void checkCommunicator(const Analysis& analysis, int64_t wanted) {
         throw EditError(fmt::format("there is no communicator {} in this run", wanted), communicatorsText(analysis));
 }
 
+void NamedCommunicators::carries(int64_t communicator) {
+    if (const auto at = std::ranges::lower_bound(m_idle, communicator); at != m_idle.end() && *at == communicator)
+        m_idle.erase(at);
+}
+
+void NamedCommunicators::tell(bool found, const Analysis& analysis, EditEffect& effect) const {
+    if (m_idle.empty()) return;
+    const bool one = m_idle.size() == 1;
+    const std::string idle = fmt::format("communicator{} {}", one ? "" : "s", job::listText(m_idle));
+    const bool leftOut = std::ranges::all_of(
+        m_idle, [&](int id) { return analysis.replay.hasLeftOut(analysis.facts.communicators.at(id).ranks); });
+    const std::string why =
+        leftOut ? fmt::format("{} {} of ranks that others stand for in the replay", idle, one ? "is" : "are")
+                : fmt::format("{} {} nothing in this run", idle, one ? "carries" : "carry");
+    if (found)
+        effect.assume(why + ": the change leaves " + (one ? "it" : "them") + " as " + (one ? "it is" : "they are"));
+    else
+        throw EditError(
+            why, leftOut ? "name one like it: replayed are " + replayedText(analysis) : communicatorsText(analysis));
+}
+
 }  // namespace rankscope::edits

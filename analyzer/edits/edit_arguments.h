@@ -65,6 +65,21 @@ std::string communicatorsText(const Analysis& analysis);
 /// Whether a communicator is one of those that were named; `named` are sorted.
 bool isNamed(const std::vector<int>& named, int64_t communicator);
 
+/// Of the named communicators, those that the graph has transfers of: the others are told, and refused where they are
+/// all.
+class NamedCommunicators {
+  public:
+    /// Sorted; none: all are meant.
+    explicit NamedCommunicators(const std::vector<int>& communicators) : m_idle(communicators) {}
+    /// The graph has transfers of this one.
+    void carries(int64_t communicator);
+    /// `found`: some are changed.
+    void tell(bool found, const Analysis& analysis, EditEffect& effect) const;
+
+  private:
+    std::vector<int> m_idle;  // sorted
+};
+
 // What reads the arguments of each family: the registry lists them with their syntax.
 
 std::unique_ptr<Edit> parseAlgorithm(EditArguments& arguments);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -116,37 +117,16 @@ void speedUpKernels(const SpeedOf& what, TaskGraph& graph, const Analysis& analy
     }
 }
 
-/// Of the named communicators, those of which the graph has transfers: the others are told, and refused where they are
-/// all.
-class Named {
-  public:
-    explicit Named(const std::vector<int>& communicators) : m_idle(communicators) {}
-
-    void carries(int64_t communicator) {
-        if (const auto at = std::ranges::lower_bound(m_idle, communicator); at != m_idle.end() && *at == communicator)
-            m_idle.erase(at);
-    }
-
-    /// `found`: there are transfers of some.
-    void tell(bool found, const Analysis& analysis, EditEffect& effect) const {
-        if (m_idle.empty()) return;
-        const bool one = m_idle.size() == 1;
-        const std::string idle = fmt::format("communicator{} {}", one ? "" : "s", job::listText(m_idle));
-        const bool leftOut = std::ranges::all_of(
-            m_idle, [&](int id) { return analysis.replay.hasLeftOut(analysis.facts.communicators.at(id).ranks); });
-        const std::string why =
-            leftOut ? fmt::format("{} {} of ranks that others stand for in the replay", idle, one ? "is" : "are")
-                    : fmt::format("{} {} nothing in this run", idle, one ? "carries" : "carry");
-        if (found)
-            effect.assume(why + ": the change leaves " + (one ? "it" : "them") + " as " + (one ? "it is" : "they are"));
-        else
-            throw EditError(why, leftOut ? "name one like it: replayed are " + replayedText(analysis)
-                                         : communicatorsText(analysis));
-    }
-
-  private:
-    std::vector<int> m_idle;  // sorted
-};
+/// Of ranks that others stand for the graph has what they share with those that are replayed.
+void tellLeftOut(const std::vector<int>& ranks, const Analysis& analysis, EditEffect& effect) {
+    std::vector<int> leftOut;
+    std::ranges::set_intersection(ranks, analysis.replay.leftOut, std::back_inserter(leftOut));
+    if (!leftOut.empty())
+        effect.assume(
+            fmt::format("transfers of {} with ranks that are not replayed stay as they are: others stand for "
+                        "these in the replay",
+                        text::ranksText(leftOut)));
+}
 
 void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& analysis, EditEffect& effect) {
     for (const int id : what.communicators) checkCommunicator(analysis, id);
@@ -165,7 +145,7 @@ void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& ana
         return group != nullptr && std::ranges::any_of(group->ranks, concerns);
     };
     StartUps startUps(graph, analysis);
-    Named named(what.communicators);
+    NamedCommunicators named(what.communicators);
     changeTransfers(graph, [&](const TransferTask&, const Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
         found = true;
@@ -177,6 +157,7 @@ void speedUpTransfers(const SpeedOf& what, TaskGraph& graph, const Analysis& ana
     });
     startUps.tellUnknown(effect);
     named.tell(found, analysis, effect);
+    if (what.links == "rank") tellLeftOut(ranks, analysis, effect);
     if (found) return;
     throw EditError("no transfer of this run goes over such a link",
                     "links: intra (inside a node), inter (between nodes), or links of ranks that communicate");
@@ -261,7 +242,7 @@ void changeVolume(double factor, const std::vector<int>& communicators, bool onl
     };
     std::set<uint32_t> lanes;
     bool shared = false;
-    Named named(communicators);
+    NamedCommunicators named(communicators);
     changeTransfers(graph, [&](const TransferTask& part, const Exchange& exchange, int64_t ns) {
         if (!concerned(exchange)) return ns;
         found = true;

@@ -159,14 +159,6 @@ TrialJob::TrialJob(ChangedJob job, const Analysis& analysis, std::shared_ptr<con
       m_trial(m_job.graph, m_present ? *m_present : analysis, Tried::often,
               m_of != nullptr ? &m_of->m_trial : nullptr) {}
 
-void TrialJob::readPipeline() const {
-    try {
-        static_cast<void>(m_trial.pipeline());
-    } catch (const EditError&) {
-        // A change that asks for it is told.
-    }
-}
-
 ChangedJob TrialJob::with(const Edits& edits, Outlook outlook) const {
     ChangedJob job{{}, m_job.effect, {}};
     job.effect.outlook = outlook;

@@ -154,15 +154,16 @@ void judgeMessages(Analysis& analysis, const costs::LinkSources& links,
 Analysis joined(PhaseOne first, const LoadOptions& options) {
     Analysis analysis = gathered(std::move(first.facts), std::move(first.ranks));
     analysis.memoryOfOthers = std::move(first.memoryOfOthers);
-    const unsigned threads = team::threadsFor(options.workers, options.team);
+    const bool oneThread = team::threadsFor(options.workers, options.team) == 1;
     std::future<std::pair<replay::ReplayModel, Delays>> replayed =
-        std::async(threads == 1 ? std::launch::deferred : std::launch::async, [&analysis, &first, threads] {
+        std::async(oneThread ? std::launch::deferred : std::launch::async, [&analysis, &first] {
             replay::ReplayModel model =
                 replay::replay(analysis.facts, std::move(first.tasks), analysis.steps, first.window);
-            Delays delays = delaysOf(analysis, model, threads);  // this process' threads have nothing else to do by now
+            Delays delays = delaysOf(analysis, model);
             return std::pair(std::move(model), std::move(delays));
         });
     judgeMessages(analysis, options.links, options.tables);
+    analysis.works = recordedWorks(analysis, first.window.replicas.leftOut);
     std::tie(analysis.replay, analysis.delays) = replayed.get();
     warnOfLinks(analysis);
     return analysis;

@@ -21,6 +21,7 @@
 #include "analyzer/job/kernel_ratios.h"
 #include "analyzer/job/link_probes.h"
 #include "analyzer/job/pipeline_times.h"
+#include "analyzer/job/recorded_work.h"
 #include "analyzer/replay/replay.h"
 
 namespace rankscope::team {
@@ -40,6 +41,7 @@ struct RecordedJob {
     facts::Layout layout;
     std::vector<int> steps;  // analysed step numbers that every recorded rank has
     double stepNs = 0;       // median over these steps of the longest rank's step
+    RecordedWorks works;     // where replicas are left out of the replay
 
     /// Summary of a recorded rank, nullptr when it left nothing.
     const facts::RankSummary* findRank(int rank) const;

@@ -40,7 +40,7 @@ struct Delays {
 };
 
 /// The root of a wait is where the critical path of the replay ran meanwhile: whoever came last may have been waiting
-/// for another. Without a replay it is whoever came last. By so many `threads`.
-Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay, unsigned threads = 1);
+/// for another. Without a replay it is whoever came last.
+Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay);
 
 }  // namespace rankscope::job

@@ -54,12 +54,10 @@ const std::vector<Value>& valuesOf(const facts::SharedList<Value>& list) {
     return list.values();
 }
 
-/// What edits read of a rank beside its tasks; of one that has none, for it is left out of the replay, also its
-/// kernels.
+/// What edits read of a rank beside its tasks.
 template <typename Visit>
-void forEachPlayedField(facts::RankSummary& rank, const replay::ReplayModel& replay, const Visit& visit) {
+void forEachPlayedField(facts::RankSummary& rank, const Visit& visit) {
     visit(rank.rank, rank.contention, rank.hostStalls, rank.hostPauses, rank.hostUse, rank.hostIsKnown);
-    if (replay.hasLeftOut(rank.rank)) visit(rank.kernels);
 }
 
 /// All but the ranks, the cost, which follows from the rest, and the graph, which is much larger. The graph's schedule
@@ -67,9 +65,9 @@ void forEachPlayedField(facts::RankSummary& rank, const replay::ReplayModel& rep
 template <typename Visit>
 void forEachSmallField(Analysis& analysis, const Visit& visit) {
     replay::ReplayModel& replay = analysis.replay;
-    visit(analysis.peaks, analysis.layout, analysis.steps, analysis.stepNs, replay.unavailable, replay.notes,
-          replay.leftOut, replay.steps, replay.unchangedStepsNs, replay.measuredStepNs, replay.predictedStepNs,
-          replay.edges);
+    visit(analysis.peaks, analysis.layout, analysis.steps, analysis.stepNs, analysis.works, replay.unavailable,
+          replay.notes, replay.leftOut, replay.steps, replay.unchangedStepsNs, replay.measuredStepNs,
+          replay.predictedStepNs, replay.edges);
 }
 
 }  // namespace
@@ -81,8 +79,7 @@ void packForPlays(const Analysis& analysis, const std::vector<costs::NcclTestsTa
     const auto put = [&packer](const auto&... fields) { (packer(fields), ...); };
     put(tables, uint64_t{packed.ranks.size()});
     forEachSmallField(packed, put);
-    for (const facts::RankSummary& rank : packed.ranks)
-        forEachPlayedField(const_cast<facts::RankSummary&>(rank), packed.replay, put);
+    for (const facts::RankSummary& rank : packed.ranks) forEachPlayedField(const_cast<facts::RankSummary&>(rank), put);
     send(packer.take());
     forEachField(packed.replay.graph, [&](const auto&... lists) { team::sendLists(send, valuesOf(lists)...); });
 }
@@ -98,7 +95,7 @@ Analysis unpackForPlays(facts::TraceFacts facts, const std::function<std::string
     take(tables, ranks);
     forEachSmallField(analysis, take);
     std::vector<facts::RankSummary> summaries;
-    for (uint64_t i = 0; i < ranks; ++i) forEachPlayedField(summaries.emplace_back(), analysis.replay, take);
+    for (uint64_t i = 0; i < ranks; ++i) forEachPlayedField(summaries.emplace_back(), take);
     analysis.ranks = std::move(summaries);
     forEachField(analysis.replay.graph, [&](auto&... lists) {
         std::tuple<std::vector<typename std::decay_t<decltype(lists)>::value_type>...> received;

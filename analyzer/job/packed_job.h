@@ -12,7 +12,8 @@
 namespace rankscope::job {
 
 /// Calls `send` with one message after the other. What the receiver reads in the trace itself is not among them, nor
-/// what no edit reads: of a rank's summary only contention, stalls, pauses and use of its host. `tables` are those that
+/// what no edit reads: of a rank's summary only contention, stalls, pauses and use of its host (of its kernels, what
+/// RecordedJob::works tells). `tables` are those that
 /// the analysis was made with.
 void packForPlays(const Analysis& analysis, const std::vector<costs::NcclTestsTable>& tables,
                   const std::function<void(std::string_view)>& send);

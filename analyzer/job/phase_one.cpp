@@ -11,7 +11,6 @@
 #include "analyzer/job/trace_readers.h"
 #include "collector/store/error.h"
 #include "collector/store/reader.h"
-#include "collector/store/tables.h"
 #include "collector/team/file_copies.h"
 #include "collector/team/long_lists.h"
 #include "collector/team/packing.h"

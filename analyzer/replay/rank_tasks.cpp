@@ -40,9 +40,10 @@ ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& fa
 ReplayWindow replayWindowOfReplicas(store::TraceReader& trace, const facts::TraceFacts& facts,
                                     const ReplayLimits& limits) {
     const double tasks = tasksOf(trace, facts);
-    if (tasks > static_cast<double>(limits.enoughTasks)) {
-        ReplayWindow some{.replicas = chooseReplicas(facts, static_cast<double>(limits.enoughTasks) / tasks,
-                                                     static_cast<double>(limits.mostTasks) / tasks)};
+    const double enough = static_cast<double>(limits.enoughTasks) / tasks;
+    const double most = static_cast<double>(limits.mostTasks) / tasks;
+    if (enough < 1) {
+        ReplayWindow some{.replicas = chooseReplicas(facts, enough, most < 1 ? most : ReplayLimits::kMostKept)};
         if (!some.replicas.leftOut.empty()) return some;
     }
     return lastSteps(facts, tasks, limits.mostTasks);

@@ -35,6 +35,9 @@ struct ReplayLimits {
     /// Of a larger job replicas are left out, down to so many (replicas.h): 1,024 ranks of ten steps are then analysed
     /// in 1 MB a rank, and 256 in two thirds of the time that all of their 4.3 million tasks take, and half the memory.
     size_t enoughTasks = 1'500'000;
+    /// Of a job that is not too large as a whole, replicas are left out where no more than this share of them is kept:
+    /// for less gain nobody should miss ranks that changes may name. A judgement.
+    static constexpr double kMostKept = 0.5;
     /// More than this are not held: while savings are replayed the process has some 290 bytes a task with one play at a
     /// time, and 380 with two (256 ranks, 14 steps, 5.6 million tasks: 1.5 and 2.0 GiB). Where there are no replicas to
     /// leave out, steps are: the last ones are less to go by. What repairs save was told from the last two steps of a
@@ -45,7 +48,7 @@ struct ReplayLimits {
 /// Returns everything, or as many of the last steps as fit into `mostTasks`, two at least.
 ReplayWindow replayWindow(store::TraceReader& trace, const facts::TraceFacts& facts,
                           size_t mostTasks = ReplayLimits().mostTasks);
-/// All steps of some replicas where all are more than `enoughTasks`, and some can stand for all; else the same.
+/// The same, or all steps of some replicas, where all of them come to more than `enoughTasks`.
 ReplayWindow replayWindowOfReplicas(store::TraceReader& trace, const facts::TraceFacts& facts,
                                     const ReplayLimits& limits);
 

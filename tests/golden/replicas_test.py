@@ -4,6 +4,7 @@
 
 import json
 import os
+import sqlite3
 import unittest
 
 from virtual_run import VirtualRunTest
@@ -19,12 +20,21 @@ def job(faults, noise):
             "parallel": {"dp": 8, "tp": 2, "pp": 2, "micro_batches": 4}, "faults": faults}
 
 
+def uneven_job():
+    """Twelve data-parallel ranks with uneven work."""
+    return {"name": "uneven", "kind": "ddp", "steps": 6, "seed": 5, "cluster": {"nodes": 3, "ranks_per_node": 4},
+            "model": {"layers": 4, "hidden": 2048, "seq": 1024, "micro_batch": 8}, "parallel": {"dp": 12},
+            "faults": [{"kind": "uneven_work", "factor": 1.3}]}
+
+
 class Replicas(VirtualRunTest):
     def both(self, faults, noise=0.02):
         """The reports of the whole job, and of its fewest replicas: six."""
         self.run_scenario(self.write_scenario(job(faults, noise)), "run")
         whole = self.report("run")
-        some = json.loads(self.check_run(ANALYZE_SOME, "run").stdout)
+        with sqlite3.connect(f"file:{self.folder}/run/trace.db?mode=ro", uri=True) as trace:
+            pieces = sum(trace.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("kernel", "memcpy", "memset"))
+        some = json.loads(self.check_run(ANALYZE_SOME, "run", 2 * pieces).stdout)
         note = [note for note in some["replay"]["notes"] if note.startswith("the ranks are 8 replicas that run the same program, and 6 stand for all")]
         self.assertEqual(len(note), 1, some["replay"]["notes"])
         self.assertEqual([note for note in whole["replay"]["notes"] if "replicas" in note], [])
@@ -51,6 +61,20 @@ class Replicas(VirtualRunTest):
 
     def test_ranks_that_pause_by_chance_are_told_alike(self):
         self.check_alike(*self.both([], noise=0.2))
+
+    def test_work_is_shared_with_ranks_that_are_not_replayed(self):
+        self.run_scenario(self.write_scenario(uneven_job()), "uneven")
+        whole = self.report("uneven")
+        self.assertIn("RS304", [finding["id"] for finding in whole["findings"]])
+        some = json.loads(self.check_run(ANALYZE_SOME, "uneven").stdout)
+        self.assertTrue(any(note.startswith("the ranks are 12 replicas that run the same program, and 6 stand for all")
+                            for note in some["replay"]["notes"]), some["replay"]["notes"])
+        self.check_alike(whole, some)
+
+    def test_for_less_than_half_nobody_is_left_out(self):
+        self.run_scenario(self.write_scenario(job([], 0.02)), "run")
+        some = json.loads(self.check_run(ANALYZE_SOME, "run").stdout)  # eight replicas, of which six would be kept
+        self.assertEqual([note for note in some["replay"]["notes"] if "replicas" in note], [])
 
     def test_a_clean_job_stays_clean(self):
         whole, some = self.both([])

@@ -123,8 +123,8 @@ job::Analysis withRankLeftOut(job::Analysis analysis, int64_t kernelNs) {
     facts::RankSummary rank;
     rank.rank = 2;
     for (const int step : analysis.steps)
-        rank.kernels.push_back({{.nameId = SmallJob::kKernelName}, step, 1, kernelNs, static_cast<double>(kernelNs)});
-    analysis.ranks.change()->push_back(rank);
+        analysis.works[{-1, step, SmallJob::kKernelName}] = {{{0, 100}, {1, 150}}, static_cast<double>(kernelNs)};
+    analysis.ranks.push_back(rank);
     analysis.replay.leftOut = {2};
     return analysis;
 }

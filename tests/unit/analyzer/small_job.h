@@ -27,7 +27,7 @@ struct SmallJob {
     job::Analysis analysis() const;
 };
 
-/// A third rank that the two stand for in the replay: it has no tasks, and its kernels take so long in a step.
+/// With a third rank that the two stand for in the replay: it has no tasks, and its kernels take so long in a step.
 job::Analysis withRankLeftOut(job::Analysis analysis, int64_t kernelNs);
 
 /// Mean step after these changes.

@@ -70,6 +70,25 @@ TEST(Edits, RanksThatAreNotReplayedTakeTheirPartOfSharedWork) {
     };
     EXPECT_EQ(after(50), 151);  // the mean of 100, 150 and 50
     EXPECT_EQ(after(110), 171);
+    EXPECT_EQ(after(0), 201);  // it has no such work
+}
+
+TEST(Edits, WhatIsOfRanksThatAreNotReplayedIsToldOrRefused) {
+    job::Analysis analysis = test::withRankLeftOut(test::SmallJob().analysis(), 100);
+    analysis.facts.communicators[8] = {.id = 8, .size = 1, .ranks = {2}};
+    for (const char* change : {"algorithm:algo=ring,communicator=8", "speed:factor=2,communicator=8"})
+        EXPECT_EQ(refusal(analysis, change), "communicator 8 is of ranks that others stand for in the replay");
+    addFit(analysis, 10);
+    EXPECT_EQ(TrialJob(analysis)
+                  .with(parseEdits({"speed:factor=2,links=rank,ranks=0+2"}), Outlook::expected)
+                  .effect.assumed.back(),
+              "transfers of rank 2 with ranks that are not replayed stay as they are: others stand for these in the "
+              "replay");
+}
+
+TEST(Edits, RanksThatAreNotReplayedShareWorkThatHasBecomeLess) {
+    const job::Analysis analysis = test::withRankLeftOut(test::SmallJob{.differentGrids = true}.analysis(), 50);
+    EXPECT_EQ(test::stepAfter(analysis, {"speed:factor=2", "balance:what=work"}), 101);  // of 50, 75 and 25
 }
 
 TEST(Edits, KernelsAreSpedUpByRankAndName) {
