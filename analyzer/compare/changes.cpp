@@ -110,7 +110,8 @@ std::vector<FindingChange> compareFindings(const SideMeans& base, const SideMean
         row.alternatives = example.alternatives;
         row.knownAs = key.first;
         row.title = example.title;
-        row.where = placeText(now, key.second, row.ranks);
+        // What only the base has is on its ranks: the new side may know these roles by other ones, or not at all.
+        row.where = placeText(after.side.isThere ? now : base, key.second, row.ranks);
         row.ranks = example.ranks;
         row.cause = example.cause;
         row.fix = example.fix;

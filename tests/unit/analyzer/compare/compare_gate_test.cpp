@@ -32,6 +32,16 @@ TEST(CompareFindings, AreNewGoneWorseOrBetter) {
     EXPECT_EQ(statusAfter(finding("RS301", 2 * kMs, "inconclusive"), finding("RS301", 9 * kMs)), FindingStatus::isNew);
 }
 
+TEST(CompareFindings, WhatIsGoneWasOnRanksOfTheBase) {
+    auto base = makeSide(0), now = makeSide(10);
+    for (RunSummary& run : base) run.findings.push_back(finding("RS301", 9 * kMs));
+    for (RunSummary& run : now)
+        for (RoleSummary& role : run.roles) role.rank += 4;  // a larger job: other ranks have the same roles
+    const FindingChange gone = compareRuns(base, now, {}).findings.at(0);
+    EXPECT_EQ(gone.status, FindingStatus::gone);
+    EXPECT_EQ(gone.where, "rank 2 (dp 2)");
+}
+
 FindingSummary played(double costNs, double savingNs) {
     FindingSummary row = finding("RS301", costNs, savingNs >= 0.03 * 90 * kMs ? "found" : "note");
     row.savingNs = savingNs;
