@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
 #include <future>
 #include <map>
 #include <mutex>
@@ -54,6 +55,9 @@ class ThreadPlayers : public Players {
         for (size_t thread = 0; thread < threads; ++thread)
             m_threads.emplace_back([this](const std::stop_token& stop) { makePlays(stop); });
     }
+    void prepare() override {
+        m_prepared = std::async(std::launch::async, [this] { m_player.prepare(); });
+    }
     size_t hands() const override { return m_threads.size(); }
     size_t free() const override { return m_threads.size() - m_plays.size(); }
     void begin(size_t number, const Play& what) override {
@@ -88,6 +92,7 @@ class ThreadPlayers : public Players {
     }
 
     const Player m_player;
+    std::future<void> m_prepared;
     std::map<size_t, std::future<Played>> m_plays;  // begun, and not taken yet
     std::mutex m_lock;                              // of what follows
     std::condition_variable_any m_isBegun;
@@ -120,6 +125,15 @@ Played Player::play(const Play& what) const {
         played.impossible = error.what();
     }
     return played;
+}
+
+void Player::prepare() const {
+    if (!m_analysis.replay.available()) return;
+    try {
+        m_recorded.readPipeline();
+    } catch (const std::exception&) {
+        // The play that asks for it meets it again, and tells.
+    }
 }
 
 Plays::Plays(const job::Analysis& analysis, unsigned threads) : Plays(playersOf(analysis, threads)) {}

@@ -55,6 +55,8 @@ class Player {
 
     /// The analysis has a replay.
     Played play(const Play& what) const;
+    /// Reads what the longest plays would ask for first.
+    void prepare() const;
 
   private:
     const job::Analysis& m_analysis;
@@ -71,6 +73,9 @@ class Players {
     virtual size_t free() const = 0;
     /// Of these, those that have nothing better to do than what may be asked for: begin() takes them first.
     virtual size_t idle() const { return free(); }
+    /// Before detectors run, beside which there is nothing to play yet: those that can read what the longest plays will
+    /// ask for (0.06 of 3.3 s of two threads at 256 ranks).
+    virtual void prepare() {}
     /// There is a free hand. `number` names the play in ended().
     virtual void begin(size_t number, const Play& what) = 0;
     /// A play that has been begun and has ended; waits for the first of them. One at least is under way.
@@ -85,6 +90,8 @@ class Plays {
     explicit Plays(const job::Analysis& analysis, unsigned threads = 1);
     explicit Plays(std::unique_ptr<Players> players) : m_players(std::move(players)) {}
 
+    /// Plays will be asked for, but not yet.
+    void prepare() { m_players->prepare(); }
     /// These may be asked for next: idle hands begin them beside what is asked for, those that take longest first, so
     /// that no hand is left with a long one at the end, and of those that take as long the likeliest, which come first
     /// here. Short ones begin when no long one but the one asked for is under way. Replaces what was expected before;

@@ -159,6 +159,10 @@ TrialJob::TrialJob(ChangedJob job, const Analysis& analysis, std::shared_ptr<con
       m_trial(m_job.graph, m_present ? *m_present : analysis, Tried::often,
               m_of != nullptr ? &m_of->m_trial : nullptr) {}
 
+void TrialJob::readPipeline() const {
+    if (!m_analysis.layout.pipelines.empty()) static_cast<void>(m_trial.pipeline());
+}
+
 ChangedJob TrialJob::with(const Edits& edits, Outlook outlook) const {
     ChangedJob job{{}, m_job.effect, {}};
     job.effect.outlook = outlook;

@@ -71,6 +71,8 @@ class TrialJob {
     const TaskGraph& graph() const { return m_trial.graph(); }
     const EditEffect& effect() const { return m_job.effect; }
     const std::vector<double>& stepsNs() const { return m_job.stepsNs; }
+    /// Reads the pipeline, where the job has one, before a change asks for it. Throws EditError as PipelineParts does.
+    void readPipeline() const;
     /// What change() makes of it, one edit after the other and at least one, taken with `outlook`. Throws EditError.
     ChangedJob with(const Edits& edits, Outlook outlook) const;
 

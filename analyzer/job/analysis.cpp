@@ -154,12 +154,12 @@ void judgeMessages(Analysis& analysis, const costs::LinkSources& links,
 Analysis joined(PhaseOne first, const LoadOptions& options) {
     Analysis analysis = gathered(std::move(first.facts), std::move(first.ranks));
     analysis.memoryOfOthers = std::move(first.memoryOfOthers);
-    const bool oneThread = team::threadsFor(options.workers, options.team) == 1;
+    const unsigned threads = team::threadsFor(options.workers, options.team);
     std::future<std::pair<replay::ReplayModel, Delays>> replayed =
-        std::async(oneThread ? std::launch::deferred : std::launch::async, [&analysis, &first] {
+        std::async(threads == 1 ? std::launch::deferred : std::launch::async, [&analysis, &first, threads] {
             replay::ReplayModel model =
                 replay::replay(analysis.facts, std::move(first.tasks), analysis.steps, first.window);
-            Delays delays = delaysOf(analysis, model);
+            Delays delays = delaysOf(analysis, model, threads);  // by then the messages are judged, mostly
             return std::pair(std::move(model), std::move(delays));
         });
     judgeMessages(analysis, options.links, options.tables);

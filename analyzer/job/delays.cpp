@@ -2,6 +2,7 @@
 #include "analyzer/job/delays.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +15,23 @@ namespace {
 
 constexpr int64_t kNoWaitNs = 10'000;  // up to a launch gap two ranks arrive together
 constexpr double kVictimShare = 0.25;  // of the mean victim's loss: whoever loses less by a rank is not named with it
+
+/// Less than that is not worth a thread, which takes some 0.1 ms to begin: a wait takes a microsecond to look at, a
+/// rank a hundred (256 ranks, 10 steps).
+constexpr size_t kWaitsAThread = 2'000;
+constexpr size_t kRanksAThread = 20;
+
+/// Calls `function(begin, end)` for parts of [0, count), each in a thread of its own: so many `threads` at most, each
+/// with `fewest` at least.
+template <typename Function>
+void inParts(size_t count, size_t fewest, unsigned threads, const Function& function) {
+    const size_t parts = std::clamp<size_t>(count / fewest, 1, std::max(1U, threads));
+    std::vector<std::future<void>> others;
+    for (size_t part = 1; part < parts; ++part)
+        others.push_back(std::async(std::launch::async, function, count * part / parts, count * (part + 1) / parts));
+    function(size_t{0}, count / parts);
+    for (std::future<void>& other : others) other.get();
+}
 
 /// A rank whose work was waited for, with its share of the wait.
 struct Root {
@@ -124,9 +142,11 @@ class LastArrivals {
 /// By row of kernel: who is to blame for the waiting of that NCCL kernel.
 class RootFinder {
   public:
-    explicit RootFinder(const replay::ReplayModel& replay) : m_replay(replay), m_arrivals(replay) {
-        m_roots.reserve(m_arrivals.size());
-        for (size_t wait = 0; wait < m_arrivals.size(); ++wait) m_roots.push_back(m_arrivals.rootsOf(wait));
+    RootFinder(const replay::ReplayModel& replay, unsigned threads)
+        : m_replay(replay), m_arrivals(replay), m_roots(m_arrivals.size()) {
+        inParts(m_roots.size(), kWaitsAThread, threads, [this](size_t begin, size_t end) {
+            for (size_t wait = begin; wait < end; ++wait) m_roots[wait] = m_arrivals.rootsOf(wait);
+        });
     }
 
     /// nullptr: not in the replay, or its end was a rank that is not.
@@ -175,35 +195,54 @@ double Delays::shareFor(const std::vector<int>& ranks) const {
     return job::shareFor(*this, {ranks.begin(), ranks.end()}, allLostNs(*this));
 }
 
-Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay) {
+namespace {
+
+/// What a rank loses over the analysed steps.
+struct RankLoss {
+    double ns = 0;
+    std::map<int, Delay> byRoot;
+};
+
+/// `finder`: nullptr without a replay.
+RankLoss lossOf(const facts::RankSummary& rank, const RecordedJob& job, const RootFinder* finder) {
+    RankLoss loss;
+    std::map<int32_t, const facts::CommTask*>
+        waited;  // by stream: the last that waited, for which the transfers behind it are late
+    for (const facts::CommTask& task : rank.communication) {
+        const facts::CommTask*& cause = waited[task.streamId];
+        if (cause == nullptr || task.waitNs > kNoWaitNs) cause = &task;
+        const auto waiting = static_cast<double>(task.exposedWaitNs),
+                   transfer = static_cast<double>(task.lateTransferNs);
+        if (task.step < 0 || waiting + transfer <= 0 || !std::ranges::binary_search(job.steps, task.step)) continue;
+        loss.ns += waiting + transfer;
+        const auto charge = [&](const facts::CommTask& of, double Delay::*part, double ns) {
+            const Roots* roots = finder != nullptr ? finder->of(rank.rank, of) : nullptr;
+            const Roots direct{{of.lastRank, 1.0}};
+            for (const auto& [root, share] : roots != nullptr ? *roots : direct)
+                if (root >= 0 && root != rank.rank) loss.byRoot[root].*part += share * ns;
+        };
+        charge(task, &Delay::waitingNs, waiting);
+        charge(*cause, &Delay::transferNs, transfer);
+    }
+    return loss;
+}
+
+}  // namespace
+
+Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay, unsigned threads) {
     Delays delays;
     if (job.ranks.size() < 2 || job.steps.empty()) return delays;
     std::optional<RootFinder> finder;
-    if (replay.available()) finder.emplace(replay);
+    if (replay.available()) finder.emplace(replay, threads);
+    std::vector<RankLoss> ofRanks(job.ranks.size());
+    inParts(ofRanks.size(), kRanksAThread, threads, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) ofRanks[i] = lossOf(job.ranks[i], job, finder ? &*finder : nullptr);
+    });
     std::vector<std::pair<std::pair<int, int>, Delay>> losses;  // (root, victim)
-    for (const facts::RankSummary& rank : job.ranks) {
-        std::map<int, Delay> ofRank;  // by root
-        double lostNs = 0;
-        std::map<int32_t, const facts::CommTask*>
-            waited;  // by stream: the last that waited, for which the transfers behind it are late
-        for (const facts::CommTask& task : rank.communication) {
-            const facts::CommTask*& cause = waited[task.streamId];
-            if (cause == nullptr || task.waitNs > kNoWaitNs) cause = &task;
-            const auto waiting = static_cast<double>(task.exposedWaitNs),
-                       transfer = static_cast<double>(task.lateTransferNs);
-            if (task.step < 0 || waiting + transfer <= 0 || !std::ranges::binary_search(job.steps, task.step)) continue;
-            lostNs += waiting + transfer;
-            const auto charge = [&](const facts::CommTask& of, double Delay::*part, double ns) {
-                const Roots* roots = finder ? finder->of(rank.rank, of) : nullptr;
-                const Roots direct{{of.lastRank, 1.0}};
-                for (const auto& [root, share] : roots != nullptr ? *roots : direct)
-                    if (root >= 0 && root != rank.rank) ofRank[root].*part += share * ns;
-            };
-            charge(task, &Delay::waitingNs, waiting);
-            charge(*cause, &Delay::transferNs, transfer);
-        }
-        if (lostNs > 0) delays.lostBy.emplace_back(rank.rank, lostNs);
-        for (const auto& [root, loss] : ofRank) losses.push_back({{root, rank.rank}, loss});
+    for (size_t i = 0; i < ofRanks.size(); ++i) {
+        const int rank = job.ranks[i].rank;
+        if (ofRanks[i].ns > 0) delays.lostBy.emplace_back(rank, ofRanks[i].ns);
+        for (const auto& [root, loss] : ofRanks[i].byRoot) losses.push_back({{root, rank}, loss});
     }
     std::ranges::sort(losses, {}, [](const auto& loss) { return loss.first; });
     const double all = allLostNs(delays);

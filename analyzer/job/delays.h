@@ -40,7 +40,8 @@ struct Delays {
 };
 
 /// The root of a wait is where the critical path of the replay ran meanwhile: whoever came last may have been waiting
-/// for another. Without a replay it is whoever came last.
-Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay);
+/// for another. Without a replay it is whoever came last. So many
+/// `threads` look at parts of it.
+Delays delaysOf(const RecordedJob& job, const replay::ReplayModel& replay, unsigned threads);
 
 }  // namespace rankscope::job

@@ -260,6 +260,7 @@ Report analyze(const std::filesystem::path& trace, const AnalyzeOptions& options
     const job::Analysis analysis =
         options.overview ? readWithOverview(database, load, overview.emplace()) : job::readAnalysis(database, load);
     diagnose::Plays plays = diagnose::playsBy(analysis, options.team, holders, options.workers);
+    plays.prepare();
     diagnose::Claims claims;
     std::vector<job::Finding> findings = diagnose::detect(analysis, claims);
     plays.expectAtEnd({.instant = true});  // for the efficiencies
