@@ -74,7 +74,12 @@ int OwnFile::descriptor() noexcept {
         ::close(fd);
         return -1;
     }
-    m_fd = moveUp(fd);  // the old number is the job's now
+    const int moved = moveUp(fd);  // the old number is the job's now
+    if (!isOurs(moved)) {          // so was the one in between, already: what was moved is a file of the job
+        if (moved != fd) ::close(moved);
+        return -1;
+    }
+    m_fd = moved;
     return m_fd;
 }
 
